@@ -1,0 +1,90 @@
+// File: attention_statistics.h
+// Exact statistics of attention patterns, accumulated row by row, so that no [h q k] array is
+// ever needed. Definitions: README.md of this folder in src/, with the set of rows of each.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace attnscope {
+
+// Head statistics, in the order they are stored; each is a mean over a stated set of rows.
+enum class HeadStat : std::uint8_t {
+  entropy,         // −Σ α ln α, nats; all rows
+  max,             // all rows
+  self,            // α[i,i]; all rows
+  distance,        // Σ α |i − j|; all rows
+  effective_keys,  // 1 / Σ α²; all rows
+  norm_weighted,   // Σ_j ‖α f(x_j)‖ (Kobayashi et al. 2020); all rows
+  learned_sink,    // mass on the learned sink logit, 0 without one; all rows
+  entropy_norm,    // entropy ÷ ln(visible keys); rows ≥ 1
+  sink,            // α[i,0]; rows ≥ 1
+  previous,        // α[i,i−1]; rows ≥ 1
+  next,            // α[i,i+1]; rows ≤ T−2, NaN if causal
+  duplicate,       // mass on j < i with id[j] = id[i]; rows that have such a j
+  induction,       // mass on 1 ≤ j < i with id[j−1] = id[i]; rows that have such a j
+};
+inline constexpr int kHeadStatCount = static_cast<int>(HeadStat::induction) + 1;
+std::string_view head_stat_name(HeadStat stat);
+
+enum class RowStat : std::uint8_t { entropy, max, lse, sink, distance, learned_sink };
+inline constexpr int kRowStatCount = static_cast<int>(RowStat::learned_sink) + 1;
+std::string_view row_stat_name(RowStat stat);
+
+// What the statistics are about: one layer of one prompt.
+struct StatisticsShape {
+  int n_heads = 0;    // H
+  int n_queries = 0;  // Tq, real tokens only
+  int n_keys = 0;     // Tk
+  int top_k = 8;      // K = min(top_k, Tk)
+  bool causal = true;
+  bool cross = false;  // keys are other tokens than queries: position and id statistics are NaN
+  std::span<const std::int64_t> ids;  // [Tk]; the span must outlive the accumulator
+};
+
+// All arrays are row-major; NaN where a value is undefined, top-k index −1 where a row has fewer
+// keys.
+struct AttentionStatistics {
+  int n_heads = 0, n_queries = 0, n_keys = 0, top_k = 0;
+  int overview_rows = 0, overview_cols = 0;  // min(64, Tq), min(64, Tk)
+  std::vector<float> head_stats;          // [h s]
+  std::vector<float> row_stats;           // [h q r]
+  std::vector<std::int32_t> topk_index;   // [h q K], ties by the lower index
+  std::vector<float> topk_value;          // [h q K]
+  std::vector<float> key_sum;             // [h k]
+  std::vector<float> value_norm;          // [h k] ‖f(x_j)‖
+  std::vector<std::uint8_t> overview;     // [h a b] round(255·√max)
+};
+
+// Takes finished pattern rows in any order of heads and in ascending order of queries per head.
+// Not safe for concurrent use on one head; different heads may be fed from different threads.
+class StatisticsAccumulator {
+ public:
+  explicit StatisticsAccumulator(const StatisticsShape& shape);
+
+  // `rows` points to n_rows × row_stride values, row r is query q_begin + r, keys 0 … Tk−1.
+  // `lse` [n_rows] is the log-sum-exp of the scores. `sink_mass` [n_rows] may be null.
+  // Instantiated for float and double.
+  template <typename T>
+  void add_rows(int head, int q_begin, int n_rows, const T* rows, std::int64_t row_stride,
+                const T* lse, const T* sink_mass);
+
+  // ‖f(x_j)‖ of one head, [k]; must be set before finish().
+  template <typename T>
+  void set_value_norm(int head, const T* norms);
+
+  AttentionStatistics finish();
+
+ private:
+  StatisticsShape shape_;
+  AttentionStatistics out_;
+  std::vector<double> head_sums_;        // [h s]
+  std::vector<std::int64_t> head_rows_;  // [h s] rows counted
+  std::vector<double> key_sums_;         // [h k]
+  std::vector<float> cell_max_;          // [h a b]
+  std::vector<int> previous_same_;       // see attention_statistics.cpp
+};
+
+}  // namespace attnscope
