@@ -26,7 +26,7 @@ class StrictBuilder : public nlohmann::json_sax<json> {
   bool number_integer(number_integer_t v) override { return put(v); }
   bool number_unsigned(number_unsigned_t v) override { return put(v); }
   bool number_float(number_float_t v, const string_t& text) override {
-    if (!std::isfinite(v)) fail("number " + quoted(text) + " does not fit a double");
+    if (!std::isfinite(v)) fail("number " + quote(text) + " does not fit a double");
     return put(v);
   }
   bool string(string_t& v) override { return put(std::move(v)); }
@@ -37,7 +37,7 @@ class StrictBuilder : public nlohmann::json_sax<json> {
   bool end_array() override { return close(); }
   bool key(string_t& k) override {
     if (k.size() > limits_.max_key_bytes) fail("key of " + std::to_string(k.size()) + " bytes");
-    if (stack_.back()->contains(k)) fail("duplicate key " + quoted(k));
+    if (stack_.back()->contains(k)) fail("duplicate key " + quote(k));
     key_ = std::move(k);
     return true;
   }
@@ -141,7 +141,7 @@ JsonObject::JsonObject(const json& value, std::string where, std::string code, s
   if (!value.is_object()) {
     throw Error(ErrorKind::input, code_,
                 {.where = where_,
-                 .what = path_.empty() ? "the top level" : "key " + quoted(path_),
+                 .what = path_.empty() ? "the top level" : "key " + quote(path_),
                  .expected = "an object",
                  .got = json_type_name(value)});
   }
@@ -155,7 +155,7 @@ void JsonObject::fail(std::string_view key, const std::string& what, const std::
                       const std::string& got) const {
   throw Error(ErrorKind::input, code_,
               {.where = where_,
-               .what = "key " + quoted(path_of(key)) + (what.empty() ? "" : " " + what),
+               .what = "key " + quote(path_of(key)) + (what.empty() ? "" : " " + what),
                .expected = expected,
                .got = got});
 }
@@ -265,8 +265,8 @@ void JsonObject::forbid_unknown_keys(const std::set<std::string>& known) const {
     const auto near = nearest(key, {known.begin(), known.end()});
     throw Error(ErrorKind::input, code_,
                 {.where = where_,
-                 .what = "unknown key " + quoted(path_of(key)),
-                 .next = near.empty() ? "" : "did you mean " + quoted(near.front()) + "?"});
+                 .what = "unknown key " + quote(path_of(key)),
+                 .next = near.empty() ? "" : "did you mean " + quote(near.front()) + "?"});
   }
 }
 

@@ -116,7 +116,7 @@ std::string escape_untrusted(std::string_view text, std::size_t max_bytes) {
   return out;
 }
 
-std::string quoted(std::string_view text, std::size_t max_bytes) {
+std::string quote(std::string_view text, std::size_t max_bytes) {
   return '"' + escape_untrusted(text, max_bytes) + '"';
 }
 

@@ -27,6 +27,6 @@ std::size_t count_code_points(std::string_view text);
 std::string escape_untrusted(std::string_view text, std::size_t max_bytes = 120);
 
 // "text" in double quotes, escaped as above.
-std::string quoted(std::string_view text, std::size_t max_bytes = 120);
+std::string quote(std::string_view text, std::size_t max_bytes = 120);
 
 }  // namespace attnscope

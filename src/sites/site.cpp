@@ -1,0 +1,1 @@
+#include "attnscope/sites/site.h"
