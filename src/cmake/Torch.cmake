@@ -1,9 +1,9 @@
 # An imported target made from a LibTorch folder. The wheel's own TorchConfig.cmake is not used:
 # with a CUDA wheel it wants a whole toolkit and stops at CMake 3.25.
-set(torch_candidates ${ATTNSCOPE_TORCH} $ENV{ATTNSCOPE_TORCH}
-  ${PROJECT_SOURCE_DIR}/.venv/lib/python3.11/site-packages/torch)
+set(torch_candidates ${ATTNSCOPE_TORCH} $ENV{ATTNSCOPE_TORCH})
 file(GLOB torch_venvs ${PROJECT_SOURCE_DIR}/.venv/lib/python3*/site-packages/torch)
 list(APPEND torch_candidates ${torch_venvs})
+unset(ATTNSCOPE_TORCH_DIR CACHE)
 set(ATTNSCOPE_TORCH_DIR "")
 foreach(candidate IN LISTS torch_candidates)
   if(EXISTS ${candidate}/include/ATen/ATen.h AND EXISTS ${candidate}/lib/libtorch_cpu.so)
@@ -16,6 +16,7 @@ if(NOT ATTNSCOPE_TORCH_DIR)
     "(DIR holds include/ and lib/, as in the torch wheel).")
 endif()
 message(STATUS "LibTorch: ${ATTNSCOPE_TORCH_DIR}")
+set(ATTNSCOPE_TORCH_DIR ${ATTNSCOPE_TORCH_DIR} CACHE INTERNAL "LibTorch folder in use")
 
 add_library(attnscope_torch INTERFACE IMPORTED GLOBAL)
 add_library(attnscope::torch ALIAS attnscope_torch)

@@ -16,7 +16,9 @@
 namespace attnscope {
 namespace {
 
-std::string reason(int error) { return std::strerror(error); }
+std::string reason(int error) {
+  return std::strerror(error);
+}
 
 [[noreturn]] void output_error(const std::string& path, const std::string& what, int error) {
   throw Error(ErrorKind::output, "OU02",
@@ -76,12 +78,12 @@ void InputFile::read(std::uint64_t offset, void* out, std::size_t bytes) const {
     const ssize_t n = ::pread(fd_, target + done, bytes - done, static_cast<off_t>(offset + done));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) {
-      throw Error(ErrorKind::input, code_,
-                  {.where = escape_untrusted(path_, 4096),
-                   .what = n < 0 ? "cannot read: " + reason(errno)
-                                 : "the file ended while it was read",
-                   .expected = std::to_string(bytes) + " bytes at " + std::to_string(offset),
-                   .got = std::to_string(done)});
+      throw Error(
+          ErrorKind::input, code_,
+          {.where = escape_untrusted(path_, 4096),
+           .what = n < 0 ? "cannot read: " + reason(errno) : "the file ended while it was read",
+           .expected = std::to_string(bytes) + " bytes at " + std::to_string(offset),
+           .got = std::to_string(done)});
     }
     done += static_cast<std::size_t>(n);
   }
@@ -119,8 +121,8 @@ void write_file_atomically(const std::string& path, std::string_view content, Wr
   }
   // link() fails when the name exists, rename() replaces it.
   const bool create = mode == WriteMode::create;
-  const int status = create ? ::link(temporary.c_str(), path.c_str())
-                            : ::rename(temporary.c_str(), path.c_str());
+  const int status =
+      create ? ::link(temporary.c_str(), path.c_str()) : ::rename(temporary.c_str(), path.c_str());
   const int error = errno;
   if (create || status != 0) ::unlink(temporary.c_str());
   if (status != 0) output_error(path, "cannot create", error);

@@ -45,7 +45,9 @@ class StrictBuilder : public nlohmann::json_sax<json> {
     std::string what = e.what();
     const std::size_t colon = what.rfind(": ");
     if (colon != std::string::npos) what = what.substr(colon + 2);
-    fail("not valid JSON at byte " + std::to_string(position) + ": " + escape_untrusted(what, 200));
+    // nlohmann counts the bytes read, the bad one included.
+    const std::size_t at = position == 0 ? 0 : position - 1;
+    fail("not valid JSON at byte " + std::to_string(at) + ": " + escape_untrusted(what, 200));
   }
 
  private:
@@ -165,7 +167,9 @@ const json* JsonObject::find(std::string_view key) const {
   return it == value_->end() || it->is_null() ? nullptr : &*it;
 }
 
-bool JsonObject::has(std::string_view key) const { return find(key) != nullptr; }
+bool JsonObject::has(std::string_view key) const {
+  return find(key) != nullptr;
+}
 
 const json& JsonObject::require(std::string_view key) const {
   const json* found = find(key);
@@ -176,9 +180,9 @@ const json& JsonObject::require(std::string_view key) const {
 std::int64_t JsonObject::integer(std::string_view key, IntegerRange range) const {
   const json& v = require(key);
   if (!v.is_number_integer()) fail(key, "", "an integer", json_type_name(v));
-  const bool too_large = v.is_number_unsigned() &&
-                         v.get<std::uint64_t>() >
-                             static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  const bool too_large =
+      v.is_number_unsigned() &&
+      v.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   const std::int64_t n = too_large ? 0 : v.get<std::int64_t>();
   if (too_large || n < range.low || n > range.high) {
     const std::string got = too_large ? std::to_string(v.get<std::uint64_t>()) : std::to_string(n);
@@ -248,9 +252,8 @@ std::vector<std::int64_t> JsonObject::integers_or_empty(std::string_view key,
   if (!v->is_array()) fail(key, "", "an array of integers", json_type_name(*v));
   for (std::size_t i = 0; i < v->size(); ++i) {
     const json wrapped = {{"item", (*v)[i]}};
-    out.push_back(
-        JsonObject(wrapped, where_, code_, path_of(key) + "[" + std::to_string(i) + "]")
-            .integer("item", range));
+    out.push_back(JsonObject(wrapped, where_, code_, path_of(key) + "[" + std::to_string(i) + "]")
+                      .integer("item", range));
   }
   return out;
 }

@@ -43,8 +43,8 @@ NpzArray parse_npy(const std::vector<char>& data) {
     throw std::runtime_error("npy: bad magic");
   }
   const bool long_header = data[6] >= 2;
-  const std::size_t length = long_header ? little<std::uint32_t>(data, 8)
-                                         : little<std::uint16_t>(data, 8);
+  const std::size_t length =
+      long_header ? little<std::uint32_t>(data, 8) : little<std::uint16_t>(data, 8);
   const std::size_t begin = long_header ? 12 : 10;
   const std::string header(data.data() + begin, length);
   NpzArray array;
@@ -95,8 +95,12 @@ std::int64_t NpzArray::numel() const {
   return n;
 }
 
-std::vector<double> NpzArray::as_double() const { return convert<double>(*this); }
-std::vector<std::int64_t> NpzArray::as_int64() const { return convert<std::int64_t>(*this); }
+std::vector<double> NpzArray::as_double() const {
+  return convert<double>(*this);
+}
+std::vector<std::int64_t> NpzArray::as_int64() const {
+  return convert<std::int64_t>(*this);
+}
 
 Npz read_npz(const std::string& path) {
   std::ifstream in(path, std::ios::binary);

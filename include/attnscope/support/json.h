@@ -70,8 +70,8 @@ class JsonObject {
   const std::string& where() const { return where_; }
   const nlohmann::json& value() const { return *value_; }
 
-  [[noreturn]] void fail(std::string_view key, const std::string& what,
-                         const std::string& expected, const std::string& got) const;
+  [[noreturn]] void fail(std::string_view key, const std::string& what, const std::string& expected,
+                         const std::string& got) const;
 
  private:
   const nlohmann::json* value_;
