@@ -20,34 +20,34 @@ namespace attnscope {
 
 // In the order of the forward pass.
 enum class Site : std::uint8_t {
-  embed,                   // hook_embed                [b q m]
-  pos_embed,               // hook_pos_embed            [b q m]
-  resid_pre,               // hook_resid_pre            [b q m]
-  ln1_scale,               // ln1.hook_scale            [b q 1]
-  ln1_normalized,          // ln1.hook_normalized       [b q m]  before the gain
-  q,                       // attn.hook_q               [b q h d]  before qk-norm and rotation
-  k,                       // attn.hook_k               [b k g d]
-  v,                       // attn.hook_v               [b k g d]
-  rot_q,                   // attn.hook_rot_q           [b q h d]
-  rot_k,                   // attn.hook_rot_k           [b k g d]
-  attn_scores,             // attn.hook_attn_scores     [b h q k]  scale, soft-cap, bias, mask −inf
-  pattern,                 // attn.hook_pattern         [b h q k]
-  z,                       // attn.hook_z               [b q h d]
-  result,                  // attn.hook_result          [b q h m]  z·W_O per head, without b_O
-  attn_out,                // hook_attn_out             [b q m]
-  resid_mid,               // hook_resid_mid            [b q m]
-  normalized_resid_mid,    // hook_normalized_resid_mid [b q m]  post-norm models
-  ln2_scale,               // ln2.hook_scale            [b q 1]
-  ln2_normalized,          // ln2.hook_normalized       [b q m]
-  mlp_pre,                 // mlp.hook_pre              [b q f]
-  mlp_pre_linear,          // mlp.hook_pre_linear       [b q f]  gated MLPs
-  mlp_post,                // mlp.hook_post             [b q f]
-  mlp_out,                 // hook_mlp_out              [b q m]
-  resid_post,              // hook_resid_post           [b q m]
-  normalized_resid_post,   // hook_normalized_resid_post [b q m]  post-norm models
-  ln_final_scale,          // ln_final.hook_scale       [b q 1]
-  ln_final_normalized,     // ln_final.hook_normalized  [b q m]
-  logits,                  // unembed.hook_out          [b q v]
+  embed,                  // hook_embed                [b q m]
+  pos_embed,              // hook_pos_embed            [b q m]
+  resid_pre,              // hook_resid_pre            [b q m]
+  ln1_scale,              // ln1.hook_scale            [b q 1]
+  ln1_normalized,         // ln1.hook_normalized       [b q m]  before the gain
+  q,                      // attn.hook_q               [b q h d]  before qk-norm and rotation
+  k,                      // attn.hook_k               [b k g d]
+  v,                      // attn.hook_v               [b k g d]
+  rot_q,                  // attn.hook_rot_q           [b q h d]
+  rot_k,                  // attn.hook_rot_k           [b k g d]
+  attn_scores,            // attn.hook_attn_scores     [b h q k]  scale, soft-cap, bias, mask −inf
+  pattern,                // attn.hook_pattern         [b h q k]
+  z,                      // attn.hook_z               [b q h d]
+  result,                 // attn.hook_result          [b q h m]  z·W_O per head, without b_O
+  attn_out,               // hook_attn_out             [b q m]
+  resid_mid,              // hook_resid_mid            [b q m]
+  normalized_resid_mid,   // hook_normalized_resid_mid [b q m]  post-norm models
+  ln2_scale,              // ln2.hook_scale            [b q 1]
+  ln2_normalized,         // ln2.hook_normalized       [b q m]
+  mlp_pre,                // mlp.hook_pre              [b q f]
+  mlp_pre_linear,         // mlp.hook_pre_linear       [b q f]  gated MLPs
+  mlp_post,               // mlp.hook_post             [b q f]
+  mlp_out,                // hook_mlp_out              [b q m]
+  resid_post,             // hook_resid_post           [b q m]
+  normalized_resid_post,  // hook_normalized_resid_post [b q m]  post-norm models
+  ln_final_scale,         // ln_final.hook_scale       [b q 1]
+  ln_final_normalized,    // ln_final.hook_normalized  [b q m]
+  logits,                 // unembed.hook_out          [b q v]
 };
 inline constexpr int kSiteCount = static_cast<int>(Site::logits) + 1;
 
@@ -64,10 +64,10 @@ struct HookId {
 
 struct SiteInfo {
   Site site{};
-  const char* name;   // after "blocks.{l}." for the sites of a layer
-  const char* dims;   // "b q h d"
-  bool in_layer;      // false: embed, pos_embed, ln_final, logits
-  bool patchable;     // interventions may change it
+  const char* name;        // after "blocks.{l}." for the sites of a layer
+  const char* dims;        // "b q h d"
+  bool in_layer;           // false: embed, pos_embed, ln_final, logits
+  bool patchable;          // interventions may change it
   const char* short_name;  // "z", "resid_pre", "pattern"; accepted on the command line
 };
 
@@ -87,10 +87,11 @@ struct SiteInventory {
   bool contains(HookId hook) const;
 };
 
-// Resolves a comma-separated list of names, short names and globs ("pattern,z,blocks.*.hook_mlp_out",
-// "5.pattern", "resid_post", which selects both forms in post-norm models) against what the model
-// has, in forward order, without duplicates. A part that matches nothing is an error that lists the
-// nearest names; `option` is named in the message ("--hooks").
+// Resolves a comma-separated list of names, short names and globs
+// ("pattern,z,blocks.*.hook_mlp_out", "5.pattern", "resid_post", which selects both forms in
+// post-norm models) against what the model has, in forward order, without duplicates. A part that
+// matches nothing is an error that lists the nearest names; `option` is named in the message
+// ("--hooks").
 std::vector<HookId> select_hooks(std::string_view list, const SiteInventory& inventory,
                                  std::string_view option);
 

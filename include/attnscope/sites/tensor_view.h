@@ -9,10 +9,10 @@
 
 namespace attnscope {
 
-enum class DType : std::uint8_t { f16, bf16, f32, f64, i32, i64, u8, boolean };
+enum class DType : std::uint8_t { f16, bf16, f32, f64, i8, i16, i32, i64, u8, boolean };
 
-std::size_t dtype_size(DType dtype);       // bytes of one value
-const char* dtype_name(DType dtype);       // "float32", "bfloat16", …
+std::size_t dtype_size(DType dtype);  // bytes of one value
+const char* dtype_name(DType dtype);  // "float32", "bfloat16", …
 
 // A non-owning view of host memory. Strides are in elements.
 struct TensorView {
@@ -28,6 +28,7 @@ struct TensorView {
 };
 
 // A contiguous view.
-TensorView contiguous_view(const void* data, DType dtype, std::initializer_list<std::int64_t> shape);
+TensorView contiguous_view(const void* data, DType dtype,
+                           std::initializer_list<std::int64_t> shape);
 
 }  // namespace attnscope

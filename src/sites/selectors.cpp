@@ -1,0 +1,270 @@
+#include "attnscope/sites/selectors.h"
+
+#include <algorithm>
+#include <set>
+
+#include "attnscope/support/error.h"
+#include "attnscope/support/text.h"
+#include "attnscope/support/utf8.h"
+
+namespace attnscope {
+namespace {
+
+struct Option {
+  std::string_view name;
+  std::string_view whole;  // the option's whole text, for messages
+};
+
+[[noreturn]] void bad_part(const Option& option, std::string_view part, const std::string& why,
+                           const std::string& expected) {
+  const std::string in = part == option.whole ? "" : " in " + quote(option.whole);
+  throw Error(ErrorKind::input, "SE20",
+              {.where = std::string(option.name),
+               .what = (part.empty() ? "an empty part" : quote(part)) + in + why,
+               .expected = expected});
+}
+
+std::string valid_range(int count, std::string_view what) {
+  if (count <= 0) return "nothing: there is no " + std::string(what);
+  return std::string(what) + " 0 to " + std::to_string(count - 1);
+}
+
+struct Span {
+  int first = 0;
+  int last = 0;
+};
+
+// "*", "all", "3" or "3-5" within [0, count). `part` is what messages show.
+Span parse_span(std::string_view text, int count, std::string_view what, std::string_view part,
+                const Option& option) {
+  const std::string expected = valid_range(count, what) + ", written as 2, 0-3 or *";
+  if (text == "*" || text == "all") {
+    if (count <= 0) bad_part(option, part, " selects nothing", expected);
+    return {0, count - 1};
+  }
+  const std::size_t dash = text.find('-', 1);
+  const auto first = parse_integer(trim(text.substr(0, dash)));
+  const auto last =
+      dash == std::string_view::npos ? first : parse_integer(trim(text.substr(dash + 1)));
+  if (!first || !last) {
+    bad_part(option, part, " is not a number or a range of " + std::string(what) + "s", expected);
+  }
+  if (*first < 0 || *last < 0 || *first >= count || *last >= count) {
+    bad_part(option, part, " is out of range", expected);
+  }
+  if (*first > *last) bad_part(option, part, " runs backwards", expected);
+  return {static_cast<int>(*first), static_cast<int>(*last)};
+}
+
+// Letters, digits and the underscore. Scripts written without spaces between words (Han, kana,
+// Thai, Lao, Khmer, Burmese) have no word borders, so their letters do not count.
+bool is_word_character(char32_t c) {
+  if (c < 0x80) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  }
+  const bool latin1_sign = c < 0xC0 && c != 0xAA && c != 0xB5 && c != 0xBA;
+  const bool punctuation = (c >= 0x2000 && c <= 0x2BFF) || (c >= 0xFF00 && c <= 0xFF0F);
+  const bool no_spaces = (c >= 0x0E00 && c <= 0x0EFF) || (c >= 0x1000 && c <= 0x109F) ||
+                         (c >= 0x1780 && c <= 0x17FF) || (c >= 0x2E80 && c <= 0x9FFF) ||
+                         (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x20000 && c <= 0x3FFFF);
+  return !latin1_sign && !punctuation && !no_spaces && c != 0xD7 && c != 0xF7;
+}
+
+std::u32string code_points(std::string_view text) {
+  std::u32string out;
+  for (std::size_t pos = 0; pos < text.size();) out.push_back(next_code_point(text, pos));
+  return out;
+}
+
+// First code point of every occurrence of `word` that is not part of a longer word.
+std::vector<int> occurrences(const std::u32string& text, const std::u32string& word) {
+  std::vector<int> found;
+  for (std::size_t at = text.find(word); at != std::u32string::npos; at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    const bool joined_before =
+        at > 0 && is_word_character(text[at - 1]) && is_word_character(word.front());
+    const bool joined_after =
+        end < text.size() && is_word_character(text[end]) && is_word_character(word.back());
+    if (!joined_before && !joined_after) found.push_back(static_cast<int>(at));
+  }
+  return found;
+}
+
+class PositionParser {
+ public:
+  PositionParser(std::string_view list, std::string_view text, const std::vector<TokenText>& tokens,
+                 std::string_view option)
+      : option_{option, list}, text_(text), tokens_(tokens) {}
+
+  std::vector<int> parse() {
+    for (const std::string& part : parts()) add(trim(part));
+    return {chosen_.begin(), chosen_.end()};
+  }
+
+ private:
+  // Splits at commas outside quotes.
+  std::vector<std::string> parts() const {
+    std::vector<std::string> out(1);
+    bool quoted = false;
+    for (std::size_t i = 0; i < option_.whole.size(); ++i) {
+      const char c = option_.whole[i];
+      if (c == '\\' && quoted && i + 1 < option_.whole.size()) {
+        out.back() += c;
+        out.back() += option_.whole[++i];
+        continue;
+      }
+      if (c == '"') quoted = !quoted;
+      if (c == ',' && !quoted) {
+        out.emplace_back();
+      } else {
+        out.back() += c;
+      }
+    }
+    if (quoted) {
+      bad_part(option_, option_.whole, " has a quote that is not closed", "\"word\" or \"word#2\"");
+    }
+    return out;
+  }
+
+  void add(std::string_view part) {
+    const int count = static_cast<int>(tokens_.size());
+    if (part.size() >= 2 && part.front() == '"' && part.back() == '"') {
+      add_word(part);
+    } else if (part == "last" && count > 0) {
+      chosen_.insert(count - 1);
+    } else if (const auto n = parse_integer(part); n && *n < 0) {
+      if (*n < -count) {
+        bad_part(option_, part, " is out of range",
+                 "positions 0 to " + std::to_string(count - 1) + ", or -1 to -" +
+                     std::to_string(count) + " from the end");
+      }
+      chosen_.insert(count + static_cast<int>(*n));
+    } else {
+      const Span span = parse_span(part, count, "position", part, option_);
+      for (int i = span.first; i <= span.last; ++i) chosen_.insert(i);
+    }
+  }
+
+  void add_word(std::string_view part) {
+    const auto [word, which] = split_word(part);
+    const std::u32string text = code_points(text_);
+    std::vector<int> places = occurrences(text, word);
+    if (places.empty() || which > static_cast<int>(places.size())) {
+      const std::string found = std::to_string(places.size());
+      throw Error(
+          ErrorKind::input, "SE21",
+          {.where = std::string(option_.name),
+           .what = "the word " + escape_untrusted(part) + " is not in the prompt",
+           .expected = which > 0 ? "at least " + std::to_string(which) + " occurrences" : "",
+           .got = which > 0 ? found : "",
+           .next = "prompt: " + quote(text_)});
+    }
+    if (which > 0) places = {places[static_cast<std::size_t>(which - 1)]};
+    for (const int begin : places) add_tokens(begin, begin + static_cast<int>(word.size()), part);
+  }
+
+  // "Mary#2" → Mary, 2; without a number every occurrence (0).
+  struct Word {
+    std::u32string text;
+    int which = 0;
+  };
+  Word split_word(std::string_view part) const {
+    std::string text;
+    for (std::size_t i = 1; i + 1 < part.size(); ++i) {
+      if (part[i] == '\\' && i + 2 < part.size()) ++i;
+      text += part[i];
+    }
+    const std::size_t hash = text.rfind('#');
+    int which = 0;
+    if (hash != std::string::npos && hash > 0) {
+      if (const auto n = parse_integer(std::string_view(text).substr(hash + 1))) {
+        if (*n < 1 || *n > 1'000'000) {
+          bad_part(option_, part, " has no such occurrence", "occurrences count from 1");
+        }
+        which = static_cast<int>(*n);
+        text.resize(hash);
+      }
+    }
+    if (text.empty() || first_invalid_utf8(text)) {
+      bad_part(option_, part, " is not a word", "\"word\" or \"word#2\"");
+    }
+    return {code_points(text), which};
+  }
+
+  void add_tokens(int begin, int end, std::string_view part) {
+    bool any = false;
+    for (std::size_t i = 0; i < tokens_.size(); ++i) {
+      if (tokens_[i].char_begin < 0) continue;
+      if (tokens_[i].char_begin >= end || tokens_[i].char_end <= begin) continue;
+      chosen_.insert(static_cast<int>(i));
+      any = true;
+    }
+    if (!any)
+      bad_part(option_, part, " has no token of its own", "a word that the tokenizer keeps");
+  }
+
+  Option option_;
+  std::string_view text_;
+  const std::vector<TokenText>& tokens_;
+  std::set<int> chosen_;
+};
+
+}  // namespace
+
+std::string head_name(HeadId head) {
+  const char* stack = head.stack == Stack::self      ? ""
+                      : head.stack == Stack::encoder ? "enc:"
+                      : head.stack == Stack::decoder ? "dec:"
+                                                     : "cross:";
+  return stack + std::to_string(head.layer) + "." + std::to_string(head.head);
+}
+
+std::vector<int> parse_ranges(std::string_view text, int count, std::string_view option) {
+  const Option context{option, text};
+  const std::string_view what = option == "--layers" ? "layer" : "index";
+  std::set<int> chosen;
+  for (const std::string& raw : split(text, ',')) {
+    const std::string_view part = trim(raw);
+    const Span span = parse_span(part, count, what, part, context);
+    for (int i = span.first; i <= span.last; ++i) chosen.insert(i);
+  }
+  return {chosen.begin(), chosen.end()};
+}
+
+std::vector<HeadId> parse_heads(std::string_view text, const std::vector<int>& heads_per_layer,
+                                std::string_view option) {
+  const Option context{option, text};
+  const int layers = static_cast<int>(heads_per_layer.size());
+  std::set<HeadId> chosen;
+  for (const std::string& raw : split(text, ',')) {
+    const std::string_view part = trim(raw);
+    const bool all = part == "*" || part == "all";
+    const std::size_t dot = part.find('.');
+    if (!all && dot == std::string_view::npos) {
+      bad_part(context, part, " is not a head", "LAYER.HEAD, such as 5.1, 0-3.2 or 5.*");
+    }
+    if (part.find(':') != std::string_view::npos) {
+      bad_part(context, part, " names a stack, and this model has only one",
+               "LAYER.HEAD without a prefix");
+    }
+    const Span layer = parse_span(all ? "*" : part.substr(0, dot), layers, "layer", part, context);
+    for (int l = layer.first; l <= layer.last; ++l) {
+      const int heads = heads_per_layer[static_cast<std::size_t>(l)];
+      const Span head = parse_span(all ? "*" : part.substr(dot + 1), heads, "head", part, context);
+      for (int h = head.first; h <= head.last; ++h) chosen.insert({l, h, Stack::self});
+    }
+  }
+  return {chosen.begin(), chosen.end()};
+}
+
+std::vector<int> parse_positions(std::string_view list, std::string_view text,
+                                 const std::vector<TokenText>& tokens, std::string_view option) {
+  if (const auto bad = first_invalid_utf8(text)) {
+    throw Error(ErrorKind::input, "SE22",
+                {.where = std::string(option),
+                 .what = "the prompt is not valid UTF-8 at byte " + std::to_string(*bad)});
+  }
+  return PositionParser(list, text, tokens, option).parse();
+}
+
+}  // namespace attnscope
