@@ -22,12 +22,13 @@ namespace attnscope {
 // What an observer asks of one hook, before the layer runs. The runtime makes explicit only what
 // somebody wants; the rest stays fused.
 struct Want {
-  bool value = false;        // any site but scores and pattern: the whole tensor
-  bool statistics = false;   // pattern only: exact statistics of every head
-  bool maps = false;         // scores and pattern only: rows of the map
-  std::vector<int> heads;    // maps: query heads; empty = all
-  int q_begin = 0;           // maps: first query position (of the padded batch)
-  int q_end = -1;            // maps: end, −1 = all
+  bool value = false;       // any site but scores and pattern: the whole tensor
+  bool statistics = false;  // pattern only: exact statistics of every head
+  bool maps = false;        // scores and pattern only: rows of the map
+  std::vector<int> heads;   // maps: query heads; empty = all
+  int q_begin = 0;          // maps: first query position (of the padded batch)
+  int q_end = -1;           // maps: end, −1 = all
+  int top_k = 8;            // statistics: keys kept a row; the largest of all observers holds
 
   static Want nothing() { return {}; }
   static Want whole_value() { return {.value = true}; }
@@ -35,10 +36,12 @@ struct Want {
 };
 
 // Some rows of the maps of one layer: finished values in query order, at most 128 queries a call.
+// All keys of the batch are there: keys that a query does not see hold 0 (pattern) or −inf
+// (scores). Rows of pads hold no meaning.
 struct MapRows {
-  at::Tensor values;               // [b h' q' k]; float32, or float64 in a float64 run
-  std::span<const int> heads;      // query heads, h' of them
-  int q_begin = 0;                 // first query of the padded batch
+  at::Tensor values;           // [b h' q' k]; float32, or float64 in a float64 run
+  std::span<const int> heads;  // query heads, h' of them
+  int q_begin = 0;             // first query of the padded batch
 };
 
 class Observer {
@@ -46,8 +49,8 @@ class Observer {
   virtual ~Observer() = default;
   // Asked once for every hook of the model before the run starts.
   virtual Want want(HookId hook) const = 0;
-  // The tensor is valid during the call only, unless the observer keeps a reference; it must not
-  // write to it. Pads are in it: use unpadded().
+  // The tensor may be strided and is valid during the call only, unless the observer keeps a
+  // reference; it must not write to it. Pads are in it: use unpadded().
   virtual void on_value(HookId hook, const at::Tensor& value, const Batch& batch);
   virtual void on_map_rows(HookId hook, const MapRows& rows, const Batch& batch);
   // One call a layer; `rows[b]` belongs to batch row b, without pads.
@@ -81,8 +84,8 @@ struct Intervention {
 
 // How often an intervention fired and how much it changed; one that never fires is an error.
 struct InterventionReport {
-  int fired = 0;            // rows × calls
-  double change_norm = 0;   // L2 norm of new − old over everything it touched
+  int fired = 0;           // rows × calls
+  double change_norm = 0;  // L2 norm of new − old over everything it touched
 };
 
 // The escape hatch: must return the same shape, dtype and device (checked).

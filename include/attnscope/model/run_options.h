@@ -1,0 +1,108 @@
+// File: run_options.h
+// What one run computes and what it gives back.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "attnscope/core/batch.h"
+#include "attnscope/core/taps.h"
+
+namespace attnscope {
+
+// How attention is computed.
+enum class Engine : std::uint8_t {
+  // aten where nothing inside attention is observed or changed and the model needs no soft-cap,
+  // learned sink or mixed softmax; reference elsewhere, layer by layer.
+  automatic,
+  reference,  // explicit scores and patterns, in blocks of queries; differentiable
+  aten,       // fused scaled dot product attention; an error where a layer cannot be fused
+};
+const char* engine_name(Engine engine);
+
+enum class LogitsAt : std::uint8_t { none, last, all, positions };
+
+struct LogitsRequest {
+  LogitsAt at = LogitsAt::all;
+  // LogitsAt::positions: positions of the unpadded rows, −1 is the last; one list for all rows or
+  // one a row, all of one length p.
+  std::vector<std::vector<int>> positions;
+  std::vector<std::int64_t> columns;  // vocabulary ids; empty = all
+};
+
+enum class Gradients : std::uint8_t { off, on };
+enum class BaseRecording : std::uint8_t { off, on };
+
+struct RunOptions {
+  Engine engine = Engine::automatic;
+  LogitsRequest logits;
+  // Last layer to compute; −1 = all. A run that stops early has no logits and gives the residual
+  // that the next layer would read as `hidden`.
+  int stop_after_layer = -1;
+  // on: nothing is computed in place and autograd records; only the reference engine. Leaves are
+  // made by the caller: an edit callback that returns a tensor with requires_grad, or the residual
+  // given to run_from.
+  Gradients gradients = Gradients::off;
+  BaseRecording record_base = BaseRecording::off;
+};
+
+// What a run leaves behind so that others can start in its middle.
+struct RunBase {
+  Batch batch;
+  std::vector<at::Tensor> rotated_k;  // per layer [b g k d]
+  std::vector<at::Tensor> v;          // per layer [b g k d]
+};
+
+// A named point of a layer. Sites from the point on, itself included, are observed and changed;
+// earlier ones are not reached.
+enum class LayerPoint : std::uint8_t {
+  resid_pre,             // `residual` is resid_pre; layer n_layers means after the last layer
+  z,                     // `residual` is resid_pre, `z` what the heads put out
+  resid_mid,             // `residual` is resid_mid; not in parallel blocks: start at z instead
+  normalized_resid_mid,  // post-norm models
+  resid_post,            // `residual` is resid_post
+};
+
+struct ResumePoint {
+  int layer = 0;
+  LayerPoint point = LayerPoint::resid_pre;
+};
+
+// The rows of a resumed run. Row r continues row base_row[r] of the base from position first[r] of
+// the unpadded row to its end; a row with first > 0 reads the earlier keys and values from the
+// base (causal models only). Rows are padded on the right.
+struct ResumeRows {
+  std::vector<int> base_row;
+  std::vector<int> first;  // empty = 0 everywhere
+};
+
+struct ResumeInput {
+  at::Tensor residual;  // [b q m] in the layout of resume_batch()
+  at::Tensor z;         // [b q h d], LayerPoint::z only
+};
+
+// The batch that observers of a resumed run see: the suffixes, padded on the right, with their
+// absolute position ids. Maps have the keys of the whole base row: [b h q k_base].
+Batch resume_batch(const Batch& base, const ResumeRows& rows);
+
+// Which engine a layer's attention used, and why.
+struct LayerEngine {
+  Engine engine = Engine::reference;
+  std::string reason;  // "statistics wanted", "nothing wanted"
+};
+
+struct RunResult {
+  at::Tensor logits;  // [b q v], [b p v] or [b 1 v] as asked; undefined when not asked
+  at::Tensor hidden;  // [b q m] last hidden state: models without a head, and early stops
+  std::vector<InterventionReport> interventions;  // one for each of Taps::interventions
+  std::vector<LayerEngine> engines;               // one a layer that ran
+  std::shared_ptr<const RunBase> base;            // when it was asked for
+  std::int64_t fully_masked_rows = 0;   // pattern rows of real tokens left without a visible key
+  std::int64_t non_finite_outputs = 0;  // NaN or infinite values in logits or hidden
+};
+
+}  // namespace attnscope
