@@ -28,22 +28,22 @@ struct PromptSource {
 
 // How text becomes ids.
 struct EncodingOptions {
-  BosMode bos = BosMode::automatic;             // --bos
+  BosMode bos = BosMode::automatic;               // --bos
   InvalidUtf8 invalid_utf8 = InvalidUtf8::error;  // --invalid-utf8
-  ChatChoice chat = ChatChoice::none;           // --chat
+  ChatChoice chat = ChatChoice::none;             // --chat
 
   bool operator==(const EncodingOptions&) const = default;
 };
 
 // What the forward pass runs on.
 struct ComputeOptions {
-  std::string device = "auto";                       // --device auto|cpu|cuda|cuda:N
-  ComputeDType dtype = ComputeDType::f32;            // --dtype
-  EngineChoice engine = EngineChoice::automatic;     // --engine
-  int threads = 0;                                   // --threads; 0 = one a core
-  std::uint64_t seed = 0;                            // --seed
-  int batch = 0;              // --batch: most prompts in a batch; 0 = by the token budget
-  std::uint64_t budget = 0;   // --budget: bytes of memory or of disk; refuses only; 0 = no limit
+  std::string device = "auto";                    // --device auto|cpu|cuda|cuda:N
+  ComputeDType dtype = ComputeDType::f32;         // --dtype
+  EngineChoice engine = EngineChoice::automatic;  // --engine
+  int threads = 0;                                // --threads; 0 = one a core
+  std::uint64_t seed = 0;                         // --seed
+  int batch = 0;             // --batch: most prompts in a batch; 0 = by the token budget
+  std::uint64_t budget = 0;  // --budget: bytes of memory or of disk; refuses only; 0 = no limit
 
   bool operator==(const ComputeOptions&) const = default;
 };
@@ -71,17 +71,17 @@ struct CaptureSpec {
   std::string model;  // -m/--model
   PromptSource prompts;
   EncodingOptions encoding;
-  std::string hooks = "pattern";  // --hooks
-  std::string layers;             // --layers "0-3,7"
-  std::string heads;              // --heads "5.1,6.*"
-  std::string positions;          // --positions "3,5-7,-1,last,\"Mary\""
-  bool stats_only = false;        // --stats-only: statistics, no maps and no other sites
-  MapFormat map_format = MapFormat::r10;           // --map-dtype
-  int top_k = 8;                                   // --topk
-  LayoutChoice layout = LayoutChoice::automatic;   // --layout
-  bool beyond_context = false;                     // --beyond-context
-  bool strict = false;                             // --strict
-  bool fail_on_nan = false;                        // --fail-on-nan
+  std::string hooks = "pattern";          // --hooks
+  std::string layers;                     // --layers "0-3,7"
+  std::string heads;                      // --heads "5.1,6.*"
+  std::string positions;                  // --positions "3,5-7,-1,last,\"Mary\""
+  bool stats_only = false;                // --stats-only: statistics, no maps and no other sites
+  MapFormat map_format = MapFormat::r10;  // --map-dtype
+  int top_k = 8;                          // --topk
+  LayoutChoice layout = LayoutChoice::automatic;  // --layout
+  bool beyond_context = false;                    // --beyond-context
+  bool strict = false;                            // --strict
+  bool fail_on_nan = false;                       // --fail-on-nan
   ComputeOptions compute;
   ShardChoice shard;  // --shard
   OutputOptions output;

@@ -30,12 +30,12 @@ struct ShowSpec {
 
 struct ExportSpec {
   std::string file;
-  std::string out;                                  // -o/--out
-  std::string head;                                 // --head 5.1, or
-  std::string heads;                                // --heads: a grid of heads
-  std::string dataset;                              // --dataset: any dataset of the file
-  std::string prompt_id;                            // --prompt-id
-  ExportFormat format = ExportFormat::automatic;    // --format; automatic = by the name of `out`
+  std::string out;                                // -o/--out
+  std::string head;                               // --head 5.1, or
+  std::string heads;                              // --heads: a grid of heads
+  std::string dataset;                            // --dataset: any dataset of the file
+  std::string prompt_id;                          // --prompt-id
+  ExportFormat format = ExportFormat::automatic;  // --format; automatic = by the name of `out`
   bool force = false;
 
   bool operator==(const ExportSpec&) const = default;

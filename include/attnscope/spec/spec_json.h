@@ -18,8 +18,8 @@
 
 namespace attnscope {
 
-using AnySpec = std::variant<CaptureSpec, DemoSpec, DoctorSpec, InspectSpec, TokenizeSpec, StatsSpec,
-                             ShowSpec, ExportSpec, VerifySpec, MergeSpec, DiffSpec>;
+using AnySpec = std::variant<CaptureSpec, DemoSpec, DoctorSpec, InspectSpec, TokenizeSpec,
+                             StatsSpec, ShowSpec, ExportSpec, VerifySpec, MergeSpec, DiffSpec>;
 
 // "capture", "demo", …
 template <typename Spec>

@@ -1,0 +1,118 @@
+#include "attnscope/spec/choices.h"
+
+#include <array>
+#include <utility>
+
+#include "attnscope/support/error.h"
+#include "attnscope/support/text.h"
+#include "attnscope/support/utf8.h"
+
+namespace attnscope {
+namespace {
+
+template <typename Choice>
+struct Names;
+
+template <>
+struct Names<ComputeDType> {
+  static constexpr std::array table = {
+      std::pair{ComputeDType::f32, "f32"}, std::pair{ComputeDType::f64, "f64"},
+      std::pair{ComputeDType::bf16, "bf16"}, std::pair{ComputeDType::f16, "f16"}};
+};
+
+template <>
+struct Names<EngineChoice> {
+  static constexpr std::array table = {std::pair{EngineChoice::automatic, "auto"},
+                                       std::pair{EngineChoice::reference, "reference"},
+                                       std::pair{EngineChoice::aten, "aten"}};
+};
+
+template <>
+struct Names<MapFormat> {
+  static constexpr std::array table = {std::pair{MapFormat::r10, "r10"},
+                                       std::pair{MapFormat::f16, "f16"},
+                                       std::pair{MapFormat::f32, "f32"}};
+};
+
+template <>
+struct Names<LayoutChoice> {
+  static constexpr std::array table = {std::pair{LayoutChoice::automatic, "auto"},
+                                       std::pair{LayoutChoice::prompts, "prompts"},
+                                       std::pair{LayoutChoice::packed, "packed"}};
+};
+
+template <>
+struct Names<ChatChoice> {
+  static constexpr std::array table = {
+      std::pair{ChatChoice::none, "none"}, std::pair{ChatChoice::chatml, "chatml"},
+      std::pair{ChatChoice::llama3, "llama3"}, std::pair{ChatChoice::gemma, "gemma"}};
+};
+
+template <>
+struct Names<ExportFormat> {
+  static constexpr std::array table = {
+      std::pair{ExportFormat::automatic, "auto"}, std::pair{ExportFormat::csv, "csv"},
+      std::pair{ExportFormat::npy, "npy"}, std::pair{ExportFormat::png, "png"},
+      std::pair{ExportFormat::svg, "svg"}};
+};
+
+template <>
+struct Names<BosMode> {
+  static constexpr std::array table = {std::pair{BosMode::automatic, "auto"},
+                                       std::pair{BosMode::on, "on"},
+                                       std::pair{BosMode::off, "off"}};
+};
+
+template <>
+struct Names<InvalidUtf8> {
+  static constexpr std::array table = {std::pair{InvalidUtf8::error, "error"},
+                                       std::pair{InvalidUtf8::replace, "replace"}};
+};
+
+}  // namespace
+
+template <typename Choice>
+std::string choice_name(Choice choice) {
+  for (const auto& [value, name] : Names<Choice>::table) {
+    if (value == choice) return name;
+  }
+  throw Error(ErrorKind::internal, "SP90", {.what = "a choice without a name"});
+}
+
+template <typename Choice>
+std::vector<std::string> choice_names() {
+  std::vector<std::string> names;
+  for (const auto& [value, name] : Names<Choice>::table) names.emplace_back(name);
+  return names;
+}
+
+template <typename Choice>
+Choice parse_choice(std::string_view text, std::string_view option) {
+  for (const auto& [value, name] : Names<Choice>::table) {
+    if (text == name) return value;
+  }
+  const auto names = choice_names<Choice>();
+  const auto near = nearest(text, names);
+  throw Error(ErrorKind::input, "SP02",
+              {.where = std::string(option),
+               .what = "unknown value",
+               .expected = join(names, ", "),
+               .got = quote(text),
+               .next = near.empty() ? "" : "did you mean " + quote(near.front()) + "?"});
+}
+
+#define ATTNSCOPE_CHOICE(Choice)                            \
+  template std::string choice_name<Choice>(Choice);         \
+  template std::vector<std::string> choice_names<Choice>(); \
+  template Choice parse_choice<Choice>(std::string_view, std::string_view)
+ATTNSCOPE_CHOICE(ComputeDType);
+ATTNSCOPE_CHOICE(EngineChoice);
+ATTNSCOPE_CHOICE(MapFormat);
+ATTNSCOPE_CHOICE(LayoutChoice);
+ATTNSCOPE_CHOICE(ChatChoice);
+ATTNSCOPE_CHOICE(ExportFormat);
+ATTNSCOPE_CHOICE(BosMode);
+ATTNSCOPE_CHOICE(InvalidUtf8);
+#undef ATTNSCOPE_CHOICE
+
+}  // namespace attnscope

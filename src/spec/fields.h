@@ -1,0 +1,205 @@
+// File: fields.h
+// The fields of every spec in one place: reading, writing and hashing all walk these lists.
+#pragma once
+
+#include "attnscope/spec/spec_json.h"
+
+namespace attnscope::spec_fields {
+
+// Whether a field can change the content of a result file, or only says where the inputs lie and
+// how the result is delivered.
+enum class Effect { content, delivery };
+
+template <typename Visitor, typename Source>
+void visit_prompts(Visitor& v, Source& s) {
+  v("prompt", s.prompt, Effect::content);
+  v("prompt_pair", s.pair, Effect::content);
+  v("ids", s.ids, Effect::content);
+  v("token_types", s.token_types, Effect::content);
+  v("prompts", s.prompts_file, Effect::delivery);
+  v("skip_bad", s.skip_bad, Effect::content);
+}
+
+template <typename Visitor, typename Options>
+void visit_encoding(Visitor& v, Options& o) {
+  v("bos", o.bos, Effect::content);
+  v("invalid_utf8", o.invalid_utf8, Effect::content);
+  v("chat", o.chat, Effect::content);
+}
+
+template <typename Visitor, typename Options>
+void visit_compute(Visitor& v, Options& o) {
+  v("device", o.device, Effect::content);
+  v("dtype", o.dtype, Effect::content);
+  v("engine", o.engine, Effect::content);
+  v("threads", o.threads, Effect::content);
+  v("seed", o.seed, Effect::content);
+  v("batch", o.batch, Effect::content);
+  v("budget", o.budget, Effect::delivery);
+}
+
+template <typename Visitor, typename Options>
+void visit_output(Visitor& v, Options& o) {
+  v("out", o.out, Effect::delivery);
+  v("force", o.force, Effect::delivery);
+  v("resume", o.resume, Effect::delivery);
+  v("quiet", o.quiet, Effect::delivery);
+  v("json", o.json, Effect::delivery);
+  v("dry_run", o.dry_run, Effect::delivery);
+}
+
+template <typename Spec>
+struct Fields;
+
+template <>
+struct Fields<CaptureSpec> {
+  static constexpr const char* verb = "capture";
+  template <typename Visitor, typename Spec>
+  static void visit(Visitor& v, Spec& s) {
+    v("model", s.model, Effect::delivery);
+    visit_prompts(v, s.prompts);
+    visit_encoding(v, s.encoding);
+    v("hooks", s.hooks, Effect::content);
+    v("layers", s.layers, Effect::content);
+    v("heads", s.heads, Effect::content);
+    v("positions", s.positions, Effect::content);
+    v("stats_only", s.stats_only, Effect::content);
+    v("map_dtype", s.map_format, Effect::content);
+    v("topk", s.top_k, Effect::content);
+    v("layout", s.layout, Effect::content);
+    v("beyond_context", s.beyond_context, Effect::content);
+    v("strict", s.strict, Effect::content);
+    v("fail_on_nan", s.fail_on_nan, Effect::content);
+    visit_compute(v, s.compute);
+    v("shard", s.shard, Effect::delivery);
+    visit_output(v, s.output);
+  }
+};
+
+template <>
+struct Fields<DemoSpec> {
+  static constexpr const char* verb = "demo";
+  template <typename Visitor, typename Spec>
+  static void visit(Visitor& v, Spec& s) {
+    v("out", s.out, Effect::delivery);
+    v("force", s.force, Effect::delivery);
+    v("quiet", s.quiet, Effect::delivery);
+    v("json", s.json, Effect::delivery);
+    v("threads", s.threads, Effect::content);
+  }
+};
+
+template <>
+struct Fields<DoctorSpec> {
+  static constexpr const char* verb = "doctor";
+  template <typename Visitor, typename Spec>
+  static void visit(Visitor& v, Spec& s) {
+    v("model", s.model, Effect::delivery);
+    v("device", s.device, Effect::content);
+    v("threads", s.threads, Effect::content);
+    v("strict", s.strict, Effect::content);
+    v("json", s.json, Effect::delivery);
+  }
+};
+
+template <>
+struct Fields<InspectSpec> {
+  static constexpr const char* verb = "inspect";
+  template <typename Visitor, typename Spec>
+  static void visit(Visitor& v, Spec& s) {
+    v("model", s.model, Effect::delivery);
+    v("tokens", s.tokens, Effect::content);
+    v("strict", s.strict, Effect::content);
+    v("json", s.json, Effect::delivery);
+  }
+};
+
+template <>
+struct Fields<TokenizeSpec> {
+  static constexpr const char* verb = "tokenize";
+  template <typename Visitor, typename Spec>
+  static void visit(Visitor& v, Spec& s) {
+    v("model", s.model, Effect::delivery);
+    visit_prompts(v, s.prompts);
+    visit_encoding(v, s.encoding);
+    v("no_special", s.no_special, Effect::content);
+    v("json", s.json, Effect::delivery);
+  }
+};
+
+template <>
+struct Fields<StatsSpec> {
+  static constexpr const char* verb = "stats";
+  template <typename Visitor, typename Spec>
+  static void visit(Visitor& v, Spec& s) {
+    v("file", s.file, Effect::delivery);
+    v("sort", s.sort, Effect::content);
+    v("prompt_id", s.prompt_id, Effect::content);
+    v("top", s.top, Effect::content);
+    v("json", s.json, Effect::delivery);
+  }
+};
+
+template <>
+struct Fields<ShowSpec> {
+  static constexpr const char* verb = "show";
+  template <typename Visitor, typename Spec>
+  static void visit(Visitor& v, Spec& s) {
+    v("file", s.file, Effect::delivery);
+    v("head", s.head, Effect::content);
+    v("prompt_id", s.prompt_id, Effect::content);
+    v("json", s.json, Effect::delivery);
+  }
+};
+
+template <>
+struct Fields<ExportSpec> {
+  static constexpr const char* verb = "export";
+  template <typename Visitor, typename Spec>
+  static void visit(Visitor& v, Spec& s) {
+    v("file", s.file, Effect::delivery);
+    v("out", s.out, Effect::delivery);
+    v("head", s.head, Effect::content);
+    v("heads", s.heads, Effect::content);
+    v("dataset", s.dataset, Effect::content);
+    v("prompt_id", s.prompt_id, Effect::content);
+    v("format", s.format, Effect::content);
+    v("force", s.force, Effect::delivery);
+  }
+};
+
+template <>
+struct Fields<VerifySpec> {
+  static constexpr const char* verb = "verify";
+  template <typename Visitor, typename Spec>
+  static void visit(Visitor& v, Spec& s) {
+    v("file", s.file, Effect::delivery);
+    v("json", s.json, Effect::delivery);
+  }
+};
+
+template <>
+struct Fields<MergeSpec> {
+  static constexpr const char* verb = "merge";
+  template <typename Visitor, typename Spec>
+  static void visit(Visitor& v, Spec& s) {
+    v("files", s.files, Effect::delivery);
+    v("out", s.out, Effect::delivery);
+    v("force", s.force, Effect::delivery);
+  }
+};
+
+template <>
+struct Fields<DiffSpec> {
+  static constexpr const char* verb = "diff";
+  template <typename Visitor, typename Spec>
+  static void visit(Visitor& v, Spec& s) {
+    v("left", s.left, Effect::delivery);
+    v("right", s.right, Effect::delivery);
+    v("out", s.out, Effect::delivery);
+    v("force", s.force, Effect::delivery);
+    v("json", s.json, Effect::delivery);
+  }
+};
+
+}  // namespace attnscope::spec_fields
