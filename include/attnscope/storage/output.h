@@ -1,0 +1,80 @@
+// File: output.h
+// Where a run's result goes, and how it gets there: nothing half written, nothing overwritten,
+// nothing lost.
+//
+// A file is written under a temporary name in its folder, closed, synced, given its final name,
+// and the folder is synced. A run of several shards commits each of them in the same way into
+// OUT.h5.parts/, beside manifest.json; a shard is committed if and only if its final name exists.
+// At the end they are merged into OUT.h5, again under a temporary name; the parts are removed
+// after the merged file is synced. Interrupted at any point and resumed, a run gives the same
+// bytes.
+//
+// While an Output lives it holds a lock on OUT.h5.lock; a second process gets an error (exit 3)
+// that names the holder. Leftovers of a killed run are removed under the lock.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "attnscope/support/warnings.h"
+
+namespace attnscope {
+
+enum class IfExists : std::uint8_t {
+  refuse,  // an existing OUT.h5 or OUT.h5.parts/ is an error (exit 3)
+  resume,  // keep committed shards of the same configuration; another one is an error (exit 2)
+  force,   // start over; an existing OUT.h5 is replaced when the new one is complete
+};
+
+// One shard of the plan: consecutive prompts.
+struct ShardRange {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+  bool operator==(const ShardRange&) const = default;
+};
+
+struct OutputOptions {
+  std::string path;  // OUT.h5
+  IfExists if_exists = IfExists::refuse;
+  std::string run_id;       // FileInfo::run_id of every shard
+  std::string config_json;  // resolved configuration, an object; compared key by key on resume
+  std::vector<ShardRange> shards{{0, 1}};
+};
+
+class Output {
+ public:
+  // Checks folder, existing files and lock, and looks at committed shards (structure, shard
+  // number, run id, SHA-256 of every dataset). A damaged shard is removed, and said in `warnings`.
+  Output(OutputOptions options, Warnings& warnings);
+  ~Output();
+  Output(Output&&) noexcept;
+  Output& operator=(Output&&) = delete;
+
+  int shards() const;
+  // Resume only: OUT.h5 is there with this run id; there is nothing left to do.
+  bool complete() const;
+  bool is_committed(int shard) const;
+  // The temporary path to write shard `shard` to. Its FileInfo::shard is {shard, shards()}, or
+  // nothing in a run of one shard.
+  std::string begin(int shard);
+  // Syncs and renames. A failed sync drops the file (exit 3) and is never tried again.
+  void commit(int shard);
+  // Merges if there are several shards. Returns the SHA-256 of OUT.h5, for OUT.json.
+  std::string finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// "run.h5" → "run.json".
+std::string sidecar_path(const std::string& path);
+// The key of OUT.json that holds the file's SHA-256.
+inline constexpr const char* kSidecarHashKey = "file_sha256";
+
+// Free bytes in the folder of `path`; throws (exit 3) if the folder is missing.
+std::uint64_t free_bytes(const std::string& path);
+
+}  // namespace attnscope
