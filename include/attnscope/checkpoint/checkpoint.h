@@ -48,10 +48,10 @@ struct Checkpoint {
   ModelConfig config;
   TensorMap map;  // names resolved to those in the files; absent optional bindings are left out
   std::shared_ptr<const TensorSource> tensors;
-  std::string folder;              // folder that holds the files; empty for a model in memory
+  std::string folder;  // folder that holds the files; empty for a model in memory
   std::vector<std::string> weight_files;
-  std::string tokenizer_json;      // path, or empty
-  std::string tokenizer_config;    // path, or empty
+  std::string tokenizer_json;    // path, or empty
+  std::string tokenizer_config;  // path, or empty
 };
 
 // Opens a model by any form that -m takes: a folder, a custom model's FILE.json, a cache folder

@@ -47,11 +47,11 @@ enum class HeadKind : std::uint8_t {
 
 // How a sequence classifier reads the hidden states.
 enum class ClassifierKind : std::uint8_t {
-  pooled_tanh,   // tanh(dense(first token)), then a linear layer (bert, roberta, albert)
-  pooled_relu,   // relu(dense(first token)), then a linear layer (distilbert)
-  first_token,   // a linear layer on the first position
-  every_token,   // a linear layer on each position (token classification)
-  last_token,    // a linear layer on the last real position (decoders)
+  pooled_tanh,  // tanh(dense(first token)), then a linear layer (bert, roberta, albert)
+  pooled_relu,  // relu(dense(first token)), then a linear layer (distilbert)
+  first_token,  // a linear layer on the first position
+  every_token,  // a linear layer on each position (token classification)
+  last_token,   // a linear layer on the last real position (decoders)
 };
 
 struct LayerConfig {
@@ -81,13 +81,13 @@ struct ModelConfig {
   double norm_weight_offset = 0;  // 1 where the stored gain is added to one
   bool embed_norm = false;        // a norm right after the embeddings
   bool final_norm = true;
-  bool parallel_block = false;     // attention and MLP read the same residual, outputs are summed
+  bool parallel_block = false;  // attention and MLP read the same residual, outputs are summed
   // With parallel_block: one norm feeds both parts instead of two.
   bool parallel_single_norm = false;
 
   PositionKind position = PositionKind::learned;
-  int position_offset = 0;    // added to the position id before the table is read
-  int token_types = 0;        // size of the token type table; 0 = none
+  int position_offset = 0;      // added to the position id before the table is read
+  int token_types = 0;          // size of the token type table; 0 = none
   double embed_multiplier = 1;  // on the token embedding
   double residual_multiplier = 1;
   double logit_multiplier = 1;
@@ -100,20 +100,21 @@ struct ModelConfig {
   ClassifierKind classifier = ClassifierKind::pooled_tanh;
   Activation head_activation = Activation::gelu;  // of the masked-LM transform
   bool head_norm = true;                          // the masked-LM transform has a norm
-  bool tied_head = false;  // the head reads the token embedding
-  std::vector<std::string> labels;  // of a classifier, by id
+  bool tied_head = false;                         // the head reads the token embedding
+  std::vector<std::string> labels;                // of a classifier, by id
 
+  // −1 where the configuration names none. Position ids of a model whose table starts after the pad
+  // id are position_offset + index among the real tokens.
   int pad_id = -1, bos_id = -1, eos_id = -1;
-  // Position ids of roberta start after the pad id and skip pads; with the mask given the result
-  // is position_offset + index among the real tokens.
-  DType stored_dtype = DType::f32;  // what the configuration names
+  // The prompt's own pad_id tokens count as pads: as keys they are masked, as queries they still
+  // run. Small research models that are trained on rows padded to one length.
+  bool mask_pad_keys = false;
+
+  DType stored_dtype = DType::f32;  // what the configuration names, else the token embedding's
   std::string config_json;          // the file's text
   std::string config_path;
 
   int n_heads(int layer) const { return layers[static_cast<std::size_t>(layer)].attention.n_heads; }
 };
-
-// Number of weights that the configuration implies, tied tensors counted once.
-std::int64_t parameter_count(const ModelConfig& config);
 
 }  // namespace attnscope
