@@ -49,6 +49,12 @@ struct Names<ChatChoice> {
 };
 
 template <>
+struct Names<MapChoice> {
+  static constexpr std::array table = {std::pair{MapChoice::pattern, "pattern"},
+                                       std::pair{MapChoice::scores, "scores"}};
+};
+
+template <>
 struct Names<ExportFormat> {
   static constexpr std::array table = {
       std::pair{ExportFormat::automatic, "auto"}, std::pair{ExportFormat::csv, "csv"},
@@ -110,6 +116,7 @@ ATTNSCOPE_CHOICE(EngineChoice);
 ATTNSCOPE_CHOICE(MapFormat);
 ATTNSCOPE_CHOICE(LayoutChoice);
 ATTNSCOPE_CHOICE(ChatChoice);
+ATTNSCOPE_CHOICE(MapChoice);
 ATTNSCOPE_CHOICE(ExportFormat);
 ATTNSCOPE_CHOICE(BosMode);
 ATTNSCOPE_CHOICE(InvalidUtf8);

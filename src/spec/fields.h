@@ -148,6 +148,7 @@ struct Fields<ShowSpec> {
     v("file", s.file, Effect::delivery);
     v("head", s.head, Effect::content);
     v("prompt_id", s.prompt_id, Effect::content);
+    v("hook", s.hook, Effect::content);
     v("json", s.json, Effect::delivery);
   }
 };
@@ -163,6 +164,7 @@ struct Fields<ExportSpec> {
     v("heads", s.heads, Effect::content);
     v("dataset", s.dataset, Effect::content);
     v("prompt_id", s.prompt_id, Effect::content);
+    v("hook", s.hook, Effect::content);
     v("format", s.format, Effect::content);
     v("force", s.force, Effect::delivery);
   }

@@ -49,7 +49,7 @@ struct ComputeOptions {
 };
 
 // Where the result goes and what is said meanwhile.
-struct OutputOptions {
+struct DeliveryOptions {
   std::string out;       // -o/--out
   bool force = false;    // --force: replace an existing file
   bool resume = false;   // --resume: keep the committed shards of an interrupted run
@@ -57,7 +57,7 @@ struct OutputOptions {
   bool json = false;     // --json
   bool dry_run = false;  // --dry-run: print the plan and stop
 
-  bool operator==(const OutputOptions&) const = default;
+  bool operator==(const DeliveryOptions&) const = default;
 };
 
 // --shard i/N: this process does part i (1 … N) of the prompts.
@@ -84,7 +84,7 @@ struct CaptureSpec {
   bool fail_on_nan = false;                       // --fail-on-nan
   ComputeOptions compute;
   ShardChoice shard;  // --shard
-  OutputOptions output;
+  DeliveryOptions output;
 
   bool operator==(const CaptureSpec&) const = default;
 };

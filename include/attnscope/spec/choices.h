@@ -24,6 +24,9 @@ enum class LayoutChoice { automatic, prompts, packed };
 
 enum class ChatChoice { none, chatml, llama3, gemma };
 
+// Which map of a head: weights after the softmax, or scores before it.
+enum class MapChoice { pattern, scores };
+
 enum class ExportFormat { automatic, csv, npy, png, svg };
 
 // The name of a choice ("r10") and all names in order. Defined for the enums above, BosMode and

@@ -21,8 +21,9 @@ struct StatsSpec {
 
 struct ShowSpec {
   std::string file;
-  std::string head;       // --head 5.1
-  std::string prompt_id;  // --prompt-id; empty = the first
+  std::string head;                     // --head 5.1
+  std::string prompt_id;                // --prompt-id; empty = the first
+  MapChoice hook = MapChoice::pattern;  // --hook
   bool json = false;
 
   bool operator==(const ShowSpec&) const = default;
@@ -35,6 +36,7 @@ struct ExportSpec {
   std::string heads;                              // --heads: a grid of heads
   std::string dataset;                            // --dataset: any dataset of the file
   std::string prompt_id;                          // --prompt-id
+  MapChoice hook = MapChoice::pattern;            // --hook
   ExportFormat format = ExportFormat::automatic;  // --format; automatic = by the name of `out`
   bool force = false;
 
