@@ -81,7 +81,7 @@ std::vector<int> chain_equal_ids(std::span<const std::int64_t> ids) {
 
 std::uint8_t overview_byte(float largest) {
   if (!(largest > 0)) return 0;
-  return static_cast<std::uint8_t>(std::lround(255.0 * std::sqrt(std::min(largest, 1.0F))));
+  return static_cast<std::uint8_t>(255.0 * std::sqrt(std::min(largest, 1.0F)) + 0.5);
 }
 
 // What is reused from row to row.
@@ -266,37 +266,35 @@ void StatisticsAccumulator::add_id_masses(const Row<T>& row) {
   if (has_induction) count(row.head, HeadStat::induction, induction);
 }
 
-// Stores the top keys and returns the row's largest value. Only blocks whose maximum is among the k
-// largest maxima can hold one of the k largest values.
+// Stores the top keys and returns the row's largest value. Only the k blocks with the largest
+// maxima can hold one of the k largest values. From the last key to the first, because most heads
+// look near: their values then come in falling order.
 template <typename T>
 double StatisticsAccumulator::add_top_keys(const Row<T>& row) {
-  const std::vector<T>& maxima = row.scratch->maxima;
+  const T* const maxima = row.scratch->maxima.data();
   const int n_blocks = (row.keys.size() + row_kernels::kBlock - 1) / row_kernels::kBlock;
   TopK<T>& blocks = row.scratch->blocks;
   blocks.clear();
-  for (int b = 0; b < n_blocks; ++b) blocks.offer(maxima[static_cast<std::size_t>(b)], b);
-  const double largest = blocks.size() > 0 ? static_cast<double>(blocks.value(0)) : 0.0;
+  for (int b = n_blocks - 1; b >= 0; --b) blocks.offer(maxima[b], b);
 
+  const T least = blocks.bar();
   TopK<T>& keys = row.scratch->keys;
   keys.clear();
-  const T least = blocks.bar();
-  for (int b = 0; b < n_blocks; ++b) {
-    const T block_max = maxima[static_cast<std::size_t>(b)];
-    if (block_max < least || !(block_max > keys.bar())) continue;
-    const int begin = row.keys.begin + b * row_kernels::kBlock;
-    const int end = std::min(row.keys.end, begin + row_kernels::kBlock);
-    for (int j = begin; j < end; ++j) {
+  for (const auto& block : blocks) {
+    const int begin = row.keys.begin + block.index * row_kernels::kBlock;
+    if (!keys.can_enter(block.value, begin)) continue;
+    for (int j = std::min(row.keys.end, begin + row_kernels::kBlock) - 1; j >= begin; --j) {
       const T value = row.values[j];
       if (value >= least && (value != 0 || row.visible.contains(j))) keys.offer(value, j);
     }
   }
-  const std::size_t first =
+  std::size_t slot =
       at(row.head, shape_.n_queries, row.query) * static_cast<std::size_t>(out_.top_k);
-  for (int rank = 0; rank < keys.size(); ++rank) {
-    out_.topk_index[first + static_cast<std::size_t>(rank)] = keys.index(rank);
-    out_.topk_value[first + static_cast<std::size_t>(rank)] = static_cast<float>(keys.value(rank));
+  for (const auto& key : keys) {
+    out_.topk_index[slot] = key.index;
+    out_.topk_value[slot++] = static_cast<float>(key.value);
   }
-  return largest;
+  return blocks.size() > 0 ? static_cast<double>(blocks.begin()->value) : 0.0;
 }
 
 // Adds the row to its key sums and to the overview row that is being filled.

@@ -11,33 +11,46 @@ namespace attnscope {
 template <typename T>
 class TopK {
  public:
-  explicit TopK(int k)
-      : k_(k), values_(static_cast<std::size_t>(k)), indices_(static_cast<std::size_t>(k)) {}
+  struct Entry {
+    T value;
+    std::int32_t index;
+  };
+
+  explicit TopK(int k) : entries_(static_cast<std::size_t>(k)) {}
 
   void clear() { size_ = 0; }
   int size() const { return size_; }
-  T value(int rank) const { return values_[static_cast<std::size_t>(rank)]; }
-  std::int32_t index(int rank) const { return indices_[static_cast<std::size_t>(rank)]; }
+  const Entry* begin() const { return entries_.data(); }
+  const Entry* end() const { return entries_.data() + size_; }
 
-  // A value must exceed this to enter when indices are offered in rising order.
-  T bar() const { return size_ == k_ ? values_.back() : -std::numeric_limits<T>::infinity(); }
+  // No value below this can enter.
+  T bar() const {
+    return size_ < static_cast<int>(entries_.size()) ? -std::numeric_limits<T>::infinity()
+                                                     : entries_.back().value;
+  }
 
+  // False if neither `value` at `first_index` nor anything smaller or later can enter.
+  bool can_enter(T value, std::int32_t first_index) const {
+    return size_ < static_cast<int>(entries_.size()) ||
+           before({value, first_index}, entries_.data()[size_ - 1]);
+  }
+
+  // Cheapest when values come in falling order. NaN never enters.
   void offer(T value, std::int32_t index) {
-    if (!(value > bar())) return;
-    int place = size_ < k_ ? size_++ : k_ - 1;
-    for (; place > 0 && this->value(place - 1) < value; --place) {
-      values_[static_cast<std::size_t>(place)] = values_[static_cast<std::size_t>(place) - 1];
-      indices_[static_cast<std::size_t>(place)] = indices_[static_cast<std::size_t>(place) - 1];
-    }
-    values_[static_cast<std::size_t>(place)] = value;
-    indices_[static_cast<std::size_t>(place)] = index;
+    if (!can_enter(value, index) || value != value) return;
+    Entry* const first = entries_.data();
+    Entry* place = first + (size_ < static_cast<int>(entries_.size()) ? size_++ : size_ - 1);
+    for (; place != first && before({value, index}, place[-1]); --place) *place = place[-1];
+    *place = {value, index};
   }
 
  private:
-  int k_;
+  static bool before(Entry a, Entry b) {
+    return a.value > b.value || (a.value == b.value && a.index < b.index);
+  }
+
   int size_ = 0;
-  std::vector<T> values_;
-  std::vector<std::int32_t> indices_;
+  std::vector<Entry> entries_;
 };
 
 }  // namespace attnscope
