@@ -90,7 +90,7 @@ class CaptureReader {
   const FileInfo& file() const;
   ModelInfo model() const;
   RunInfo run() const;
-  Layout layout() const;
+  FileLayout layout() const;
 
   int prompts() const;
   // "p000007" or "7" → 7; throws (exit 2) naming `option` and the valid range.

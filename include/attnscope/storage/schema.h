@@ -39,7 +39,7 @@ enum class FileKind : std::uint8_t {
 const char* file_kind_name(FileKind kind);
 std::optional<FileKind> parse_file_kind(std::string_view name);
 
-enum class Layout : std::uint8_t { per_prompt, packed };
+enum class FileLayout : std::uint8_t { per_prompt, packed };
 
 // Shard `index` of `count`, counted from 0.
 struct ShardId {
@@ -167,6 +167,6 @@ std::string prompt_group_name(int prompt);  // "p000007"
 const char* stack_name(Stack stack);        // "self", "encoder", "decoder", "cross"
 std::optional<Stack> parse_stack(std::string_view name);
 // Dims of a site in a file: no batch axis, the first axis of a packed site is n ("n h d").
-std::vector<std::string> stored_dims(Site site, Layout layout);
+std::vector<std::string> stored_dims(Site site, FileLayout layout);
 
 }  // namespace attnscope

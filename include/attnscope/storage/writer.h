@@ -38,7 +38,7 @@ struct PackedPlan {
 };
 
 struct WriterOptions {
-  Layout layout = Layout::per_prompt;
+  FileLayout layout = FileLayout::per_prompt;
   PackedPlan packed;  // packed layout only
 };
 
