@@ -1,0 +1,24 @@
+// File: device.h
+// Which device a run uses, and how many threads.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <string_view>
+
+namespace attnscope {
+
+// "auto" (the first GPU, or the CPU where there is none), "cpu", "cuda", "cuda:1". Asking for a
+// GPU that is not there is an error (exit 3), never a silent fall back to the CPU.
+c10::Device parse_device(std::string_view text);
+
+struct ProcessOptions {
+  int threads = 0;  // compute threads; 0 = one a core
+};
+
+// Sets up the process for runs: thread count, and an allocator that keeps freed activations for
+// the next layer instead of giving them back. Call once, before the first run and before other
+// threads start.
+void set_up_process(const ProcessOptions& options);
+
+}  // namespace attnscope

@@ -1,0 +1,70 @@
+#include "attnscope/core/device.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <malloc.h>
+
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "attnscope/support/error.h"
+#include "attnscope/support/text.h"
+#include "attnscope/support/utf8.h"
+
+namespace attnscope {
+namespace {
+
+constexpr std::string_view kCudaPrefix = "cuda:";
+
+int visible_gpus() {
+  return at::hasCUDA() ? static_cast<int>(at::detail::getCUDAHooks().deviceCount()) : 0;
+}
+
+[[noreturn]] void fail_no_gpu(std::string_view text, const std::string& why) {
+  throw Error(ErrorKind::output, "CO10",
+              {.where = "--device " + escape_untrusted(text),
+               .what = why,
+               .next = "use --device cpu, or a CUDA build of LibTorch on a machine with a GPU"});
+}
+
+c10::Device gpu(std::string_view text, int index) {
+  const int count = visible_gpus();
+  if (count == 0) {
+    fail_no_gpu(text, at::hasCUDA() ? "no GPU is visible" : "this LibTorch knows no CUDA");
+  }
+  if (index >= count) {
+    fail_no_gpu(text, "GPU " + std::to_string(index) + " does not exist, there are " +
+                          std::to_string(count));
+  }
+  return {c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(index)};
+}
+
+}  // namespace
+
+c10::Device parse_device(std::string_view text) {
+  if (text == "cpu") return {c10::DeviceType::CPU};
+  if (text == "auto") return visible_gpus() > 0 ? gpu(text, 0) : c10::Device(c10::kCPU);
+  if (text == "cuda") return gpu(text, 0);
+  if (text.starts_with(kCudaPrefix)) {
+    const std::optional<std::int64_t> index = parse_integer(text.substr(kCudaPrefix.size()));
+    if (index && *index >= 0 && *index < 64) return gpu(text, static_cast<int>(*index));
+  }
+  throw Error(ErrorKind::input, "CO11",
+              {.where = "--device",
+               .what = "unknown device " + quote(text),
+               .expected = "auto, cpu, cuda or cuda:N"});
+}
+
+void set_up_process(const ProcessOptions& options) {
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  at::set_num_threads(options.threads > 0 ? options.threads : std::max(cores, 1));
+  // An activation is a few MiB, above the size from which glibc takes fresh pages from the kernel
+  // for each allocation; clearing those again in every layer costs more than some of the layer's
+  // arithmetic.
+  constexpr int kLargestReused = 1 << 30;
+  mallopt(M_MMAP_THRESHOLD, kLargestReused);
+  mallopt(M_TRIM_THRESHOLD, kLargestReused);
+}
+
+}  // namespace attnscope
