@@ -12,7 +12,7 @@
 
 namespace attnscope {
 
-struct RankedHead {
+struct LeadingHead {
   HeadId head;
   double value = 0;
 };
@@ -31,7 +31,7 @@ class HeadSummary {
   // NaN where the statistic was defined on no prompt.
   double mean(HeadId head, HeadStat stat) const;
   // The `count` heads with the largest mean, largest first, ties by name; undefined ones left out.
-  std::vector<RankedHead> top(HeadStat stat, int count) const;
+  std::vector<LeadingHead> top(HeadStat stat, int count) const;
 
  private:
   std::size_t slot(int layer, int head, HeadStat stat) const;
