@@ -1,0 +1,130 @@
+#include "command.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "attnscope/support/text.h"
+#include "attnscope/support/utf8.h"
+#include "attnscope/version.h"
+#include "console/output.h"
+#include "console/table.h"
+
+namespace attnscope::cli {
+namespace {
+
+constexpr std::array kCommands = {
+    Command{"demo", "Capture two small models that come with attnscope and say what they show.",
+            "attnscope demo -o demo-out", run_demo},
+    Command{"doctor", "Check this installation, and with -m the arithmetic of a model.",
+            "attnscope doctor\nattnscope doctor -m my-model", run_doctor},
+    Command{"inspect", "Show the architecture of a model folder without running it.",
+            "attnscope inspect my-model", run_inspect},
+    Command{"tokenize", "Show how a model's tokenizer cuts a text into tokens.",
+            "attnscope tokenize -m my-model --prompt \"Once upon a time\"", run_tokenize},
+    Command{"capture", "Run a model on prompts and record attention and activations in one file.",
+            "attnscope capture -m my-model --prompt \"Once upon a time\" -o run.h5\n"
+            "attnscope capture -m my-model --prompts prompts.txt --hooks pattern,z,resid_post "
+            "-o all.h5",
+            run_capture},
+    Command{"stats", "Show a statistic of every head of a capture, and the heads that lead in it.",
+            "attnscope stats run.h5 --sort induction", run_stats},
+    Command{"show", "Draw the attention map of one head in the terminal.",
+            "attnscope show run.h5 --head 1.0", run_show},
+    Command{"export", "Write attention maps of a capture as a picture or a table.",
+            "attnscope export run.h5 --head 1.0 --format png -o head.png\n"
+            "attnscope export run.h5 --heads '*.*' --format svg -o grid.svg",
+            run_export},
+    Command{"verify", "Check a result file: its layout, its checksums and what must hold in it.",
+            "attnscope verify run.h5", run_verify},
+    Command{"merge", "Join captures of the same model into one file.",
+            "attnscope merge a.h5 b.h5 -o merged.h5", run_merge},
+    Command{"diff", "Compare two captures of the same tokens, site by site and head by head.",
+            "attnscope diff a.h5 b.h5", run_diff},
+};
+
+class HelpFormatter : public CLI::Formatter {
+ public:
+  HelpFormatter() { column_width(34); }
+  std::string make_description(const CLI::App* app) const override {
+    return app->get_description() + "\n";
+  }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    return option->get_type_name().empty() ? "" : " " + option->get_type_name();
+  }
+  std::string make_positionals(const CLI::App* app) const override {
+    std::string text = Formatter::make_positionals(app);
+    const std::string title = "\nPositionals:";
+    if (text.starts_with(title)) text.replace(0, title.size(), "\nArguments:");
+    return text;
+  }
+};
+
+std::string indent_lines(const std::string& text) {
+  std::string out;
+  for (const std::string& line : split(text, '\n')) out += "  " + line + "\n";
+  return out;
+}
+
+std::string overview() {
+  std::string text =
+      "attnscope records what every attention head of a model does.\n\n"
+      "Usage: attnscope VERB [OPTIONS]\n\nVerbs:\n";
+  for (const Command& command : commands()) {
+    std::string name = command.name;
+    name.resize(10, ' ');
+    text += "  " + name + command.summary + "\n";
+  }
+  text +=
+      "\n`attnscope VERB --help` lists a verb's options.\n\n"
+      "Example:\n  attnscope demo\n";
+  return text;
+}
+
+[[noreturn]] void fail_verb(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Command& command : commands()) names.emplace_back(command.name);
+  const std::vector<std::string> near = nearest(name, names);
+  fail_argument("CL10", {.where = "attnscope",
+                         .what = "unknown verb " + quote(name),
+                         .next = near.empty() ? "see `attnscope --help`"
+                                              : "did you mean " + join(near, " or ") + "?"});
+}
+
+}  // namespace
+
+std::span<const Command> commands() {
+  return kCommands;
+}
+
+Verb::Verb(const Command& command)
+    : app_(command.summary, std::string("attnscope ") + command.name), options_(app_) {
+  app_.formatter(std::make_shared<HelpFormatter>());
+  app_.set_help_flag("-h,--help", "show this text");
+  app_.get_help_ptr()->group("Help");
+  const bool several = std::string(command.examples).find('\n') != std::string::npos;
+  app_.footer((several ? "\nExamples:\n" : "\nExample:\n") + indent_lines(command.examples));
+}
+
+int run_command_line(const std::vector<std::string>& arguments) {
+  const std::string verb = arguments.size() > 1 ? arguments[1] : "--help";
+  if (verb == "--help" || verb == "-h" || verb == "help") {
+    if (verb == "help" && arguments.size() > 2) {
+      return run_command_line({arguments[0], arguments[2], "--help"});
+    }
+    console::print(overview());
+    return arguments.size() > 1 ? 0 : 2;
+  }
+  if (verb == "--version" || verb == "-V") {
+    console::print("attnscope " ATTNSCOPE_VERSION "\n");
+    return 0;
+  }
+  for (const Command& command : commands()) {
+    if (verb != command.name) continue;
+    CommandLine line{.arguments = {arguments.begin() + 2, arguments.end()}, .all = arguments};
+    return command.run(command, line);
+  }
+  fail_verb(verb);
+}
+
+}  // namespace attnscope::cli

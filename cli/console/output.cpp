@@ -1,0 +1,88 @@
+#include "console/output.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "attnscope/support/error.h"
+#include "attnscope/support/utf8.h"
+
+namespace attnscope::console {
+namespace {
+
+// 0, or the errno of the write that failed.
+int write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(fd, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void print(std::string_view text) {
+  const int error = write_all(STDOUT_FILENO, text);
+  if (error == EPIPE) throw OutputClosed();
+  if (error != 0) {
+    throw Error(ErrorKind::output, "OU01",
+                {.where = "standard output",
+                 .what = std::string("cannot write: ") + std::strerror(error),
+                 .next = "free some space or send the output elsewhere"});
+  }
+}
+
+void note(std::string_view text) {
+  write_all(STDERR_FILENO, text);
+}
+
+void print_warnings(const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) note("attnscope: warning: " + line + "\n");
+}
+
+bool progress_visible() {
+  return ::isatty(STDERR_FILENO) == 1;
+}
+
+void prepare_streams() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (::fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
+    // The lowest free descriptor is taken, which is `fd` itself here.
+    if (::open("/dev/null", fd == STDIN_FILENO ? O_RDONLY : O_WRONLY) < 0) std::_Exit(3);
+  }
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+int guarded(const std::function<int()>& body) {
+  try {
+    return body();
+  } catch (const OutputClosed&) {
+    return 0;
+  } catch (const Error& error) {
+    note(std::string("attnscope: ") + error.what() + "\n");
+    return error.exit_code();
+  } catch (const std::bad_alloc&) {
+    note(
+        "attnscope: error [ME01] memory: not enough memory for this request; use fewer or shorter "
+        "prompts, or fewer hooks\n");
+    return 4;
+  } catch (const std::exception& error) {
+    note("attnscope: error [IN01] internal: " + escape_untrusted(error.what(), 300) +
+         "; this is a bug of attnscope, please report it with the command line\n");
+    return 1;
+  } catch (...) {
+    note(
+        "attnscope: error [IN01] internal: unknown exception; this is a bug of attnscope, please "
+        "report it with the command line\n");
+    return 1;
+  }
+}
+
+}  // namespace attnscope::console

@@ -1,0 +1,100 @@
+// attnscope export: options → ExportSpec → a picture or a table in a file.
+#include <algorithm>
+
+#include "attnscope/render/picture.h"
+#include "attnscope/render/table.h"
+#include "attnscope/spec/file_specs.h"
+#include "attnscope/support/file.h"
+#include "attnscope/support/utf8.h"
+#include "capture_views.h"
+#include "command.h"
+#include "console/output.h"
+#include "shared_options.h"
+
+namespace attnscope::cli {
+namespace {
+
+// What --format says, or what the name of the file ends with.
+ExportFormat format_of(const ExportSpec& spec) {
+  if (spec.format != ExportFormat::automatic) return spec.format;
+  const std::size_t dot = spec.out.rfind('.');
+  const std::string suffix = dot == std::string::npos ? "" : spec.out.substr(dot + 1);
+  for (const ExportFormat format :
+       {ExportFormat::csv, ExportFormat::npy, ExportFormat::png, ExportFormat::svg}) {
+    if (suffix == choice_name(format)) return format;
+  }
+  fail_argument("EX01", {.where = "--format",
+                         .what = "the name of the output does not tell the format",
+                         .expected = "a name that ends with .png, .svg, .csv or .npy",
+                         .got = quote(spec.out),
+                         .next = "give --format"});
+}
+
+template <typename Drawing>  // HeatMap or HeatMapGrid
+std::string bytes_of(const Drawing& drawing, ExportFormat format) {
+  switch (format) {
+    case ExportFormat::csv:
+      return to_csv(drawing);
+    case ExportFormat::npy:
+      return to_npy(drawing);
+    case ExportFormat::svg:
+      return draw_picture(drawing, PictureFormat::svg);
+    case ExportFormat::png:
+    case ExportFormat::automatic:
+      break;
+  }
+  return draw_picture(drawing, PictureFormat::png);
+}
+
+// One row of maps a layer.
+HeatMapGrid grid_of(const CaptureReader& file, int prompt, const ExportSpec& spec) {
+  const Site site = map_site(spec.hook);
+  HeatMapGrid grid;
+  std::vector<int> layers;
+  for (const HeadId head : parse_stored_heads(file, prompt, site, spec.heads)) {
+    grid.maps.push_back(head_map(file, prompt, head, site));
+    layers.push_back(head.layer);
+  }
+  for (const int layer : layers) {
+    grid.columns =
+        std::max(grid.columns, static_cast<int>(std::count(layers.begin(), layers.end(), layer)));
+  }
+  grid.title = "heads " + spec.heads;
+  grid.caption = grid.maps.front().caption;
+  return grid;
+}
+
+}  // namespace
+
+int run_export(const Command& command, const CommandLine& line) {
+  ExportSpec spec;
+  Verb verb(command);
+  Options& options = verb.options();
+  options.argument({"FILE", "FILE", "capture file"}, spec.file);
+  options.group("What to export (one of the first two)");
+  options.text({"--head", "L.H", "one head, as in 5.1"}, spec.head);
+  options.text({"--heads", "LIST", "a grid of heads, as in 5.*,6.1"}, spec.heads);
+  options.text({"--prompt-id", "ID", "prompt, as in p000000 (default: the first)"}, spec.prompt_id);
+  options.choice({"--hook", "", "weights after the softmax, or scores before it"}, spec.hook);
+  options.group("Output");
+  add_out_option(options, "file to write", spec.out);
+  options.choice({"--format", "", "default: what the name of the file ends with"}, spec.format);
+  add_force_option(options, spec.force);
+  if (!verb.parse(line)) return 0;
+  options.exclusive("--head", "--heads");
+  validate(spec);
+  const ExportFormat format = format_of(spec);
+
+  const CaptureReader file(spec.file);
+  const int prompt = find_prompt(file, spec.prompt_id);
+  const std::string bytes =
+      spec.heads.empty() ? bytes_of(head_map(file, prompt, parse_head(file, spec.head, "--head"),
+                                             map_site(spec.hook)),
+                                    format)
+                         : bytes_of(grid_of(file, prompt, spec), format);
+  write_file_atomically(spec.out, bytes, spec.force ? WriteMode::replace : WriteMode::create);
+  console::print("Wrote " + escape_untrusted(spec.out, 4096) + ".\n");
+  return 0;
+}
+
+}  // namespace attnscope::cli

@@ -1,0 +1,13 @@
+// The attnscope command: options, help and every verb that works without LibTorch. Verbs that
+// compute hand their spec to attnscope-run.
+#include <string>
+#include <vector>
+
+#include "command.h"
+#include "console/output.h"
+
+int main(int argc, char** argv) {
+  attnscope::console::prepare_streams();
+  const std::vector<std::string> arguments(argv, argv + argc);
+  return attnscope::console::guarded([&] { return attnscope::cli::run_command_line(arguments); });
+}

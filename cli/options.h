@@ -1,0 +1,87 @@
+// File: options.h
+// Options of a verb on top of CLI11, with the rules of this command line: an option is given at
+// most once, numbers are strict and know no locale, every error names the option and what it takes.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attnscope/spec/choices.h"
+#include "attnscope/support/error.h"
+#include "attnscope/support/text.h"
+
+namespace attnscope::cli {
+
+// How an option is written and described.
+struct Name {
+  std::string flags;  // "-m,--model"; for an argument without a flag its name alone, "FILE"
+  std::string value;  // what the help calls the value, "DIR"
+  std::string help;
+};
+
+struct Bounds {
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+};
+
+// A bad command line: exit 2. `where` is the option as the user writes it.
+[[noreturn]] void fail_argument(const std::string& code, ErrorDetail detail);
+
+class Options {
+ public:
+  // Takes an option's only value; `option` is its long name, for messages.
+  using Take = std::function<void(const std::string& text, const std::string& option)>;
+
+  explicit Options(CLI::App& app) : app_(app) {}
+
+  // Heading for the options that follow.
+  void group(std::string name) { group_ = std::move(name); }
+
+  // Options take effect in the order in which they are registered, not in which they are written.
+  void value(const Name& name, Take take);
+  void text(const Name& name, std::string& out);
+  void text(const Name& name, std::optional<std::string>& out);
+  template <std::integral T>
+  void integer(const Name& name, Bounds bounds, T& out) {
+    value(name, [bounds, &out](const std::string& text, const std::string& option) {
+      out = static_cast<T>(parse_bounded(text, bounds, option));
+    });
+  }
+  void flag(const Name& name, bool& out);
+  template <typename Choice>
+  void choice(Name name, Choice& out) {
+    if (name.value.empty()) name.value = join(choice_names<Choice>(), "|");
+    value(name, [&out](const std::string& text, const std::string& option) {
+      out = parse_choice<Choice>(text, option);
+    });
+  }
+  // Arguments without a flag, all required, in the order of the calls.
+  void argument(const Name& name, std::string& out);
+  void arguments(const Name& name, std::vector<std::string>& out);
+
+  // Whether the option was given.
+  bool given(const std::string& flag) const { return app_.count(flag) > 0; }
+  // Refuses to have both options on one command line.
+  void exclusive(const std::string& flag_a, const std::string& flag_b) const;
+
+ private:
+  static std::int64_t parse_bounded(const std::string& text, Bounds bounds,
+                                    const std::string& option);
+  CLI::Option* add(const Name& name, CLI::callback_t callback);
+
+  CLI::App& app_;
+  std::string group_ = "Options";
+};
+
+// Reads `arguments` with the options registered in `app`; errors are Error CLnn (exit 2) with the
+// nearest known option. False when --help was asked for and printed.
+bool parse_arguments(CLI::App& app, const std::vector<std::string>& arguments);
+
+}  // namespace attnscope::cli

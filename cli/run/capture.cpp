@@ -1,0 +1,103 @@
+// The half of capture that needs LibTorch: CaptureSpec → run_capture → what is in the file.
+#include "attnscope/capture/capture.h"
+
+#include <algorithm>
+
+#include "attnscope/core/device.h"
+#include "attnscope/support/text.h"
+#include "attnscope/support/utf8.h"
+#include "console/output.h"
+#include "console/progress.h"
+#include "run/signals.h"
+#include "run/verbs.h"
+
+namespace attnscope::run {
+namespace {
+
+constexpr int kTopHeads = 3;
+
+// "pattern, z, resid_post", each once.
+std::string site_names(const CapturePlan& plan) {
+  std::vector<std::string> names;
+  for (const HookPlan& hook : plan.hooks) {
+    const std::string name = site_info(hook.hook.site).short_name;
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return names.empty() ? "none" : join(names, ", ");
+}
+
+std::string top_heads_text(const HeadSummary& heads, HeadStat stat) {
+  std::string text;
+  for (const auto& head : heads.top(stat, kTopHeads)) {
+    text += (text.empty() ? "" : ", ") + head_name(head.head) + " (" +
+            format_number(head.value, 2) + ")";
+  }
+  return text;
+}
+
+// A path as an argument of the next command.
+std::string shell_path(const std::string& path) {
+  const std::string shown = escape_untrusted(path, 4096);
+  const bool plain = shown == path && path.find_first_of(" '\"$&;()<>|*?[]#~`") == path.npos;
+  return plain ? path : "'" + shown + "'";
+}
+
+std::string count_text(std::int64_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+std::string summary(const CaptureResult& result) {
+  const CapturePlan& plan = result.plan;
+  std::string text = "Wrote " + escape_untrusted(result.path, 4096) + " (" +
+                     format_bytes(result.file_bytes) + ") in " + format_number(result.seconds, 3) +
+                     " s: " + count_text(static_cast<std::int64_t>(plan.prompts.size()), "prompt") +
+                     ", " + count_text(plan.tokens, "token") + ", sites: " + site_names(plan) +
+                     ".\n" + "Computed on " + result.device + " in " + result.dtype + " by " +
+                     result.engine + ", " + count_text(result.threads, "thread") + ".\n";
+  if (result.shards_kept > 0) {
+    text += "Kept from an earlier run: " + count_text(result.shards_kept, "shard") + ".\n";
+  }
+  if (!result.heads.empty()) {
+    for (const HeadStat stat : {HeadStat::induction, HeadStat::previous, HeadStat::sink}) {
+      const std::string heads = top_heads_text(result.heads, stat);
+      if (!heads.empty()) {
+        text += "Most " + std::string(head_stat_name(stat)) + ": " + heads + ".\n";
+      }
+    }
+    text += "Next: attnscope stats " + shell_path(result.path) + "\n";
+  }
+  return text;
+}
+
+std::string dry_run_text(const CapturePlan& plan) {
+  return describe(plan) + "Nothing was computed or written (--dry-run).\n";
+}
+
+}  // namespace
+
+int run_capture(const CaptureSpec& spec, const std::vector<std::string>& command_line) {
+  set_up_process({.threads = spec.compute.threads});
+  const std::atomic<bool>& stop = stop_on_signals();
+  CaptureResult result;
+  try {
+    console::ProgressBar bar("prompts");
+    CaptureContext context{.command_line = command_line, .stop = &stop};
+    if (!spec.output.quiet) context.progress = &bar;
+    result = attnscope::run_capture(spec, context);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::interrupted) throw;
+    console::note(std::string("attnscope: ") + error.what() + "\n");
+    return signal_exit_code();
+  }
+  if (!spec.output.quiet) console::print_warnings(result.warnings);
+  if (spec.output.json) {
+    console::print(to_json(result) + "\n");
+  } else if (spec.output.dry_run) {
+    console::print(dry_run_text(result.plan));
+  } else if (!spec.output.quiet) {
+    console::print(summary(result));
+  }
+  return 0;
+}
+
+}  // namespace attnscope::run

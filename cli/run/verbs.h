@@ -1,0 +1,16 @@
+// File: verbs.h
+// The verbs that compute: one function each, spec in, exit code out.
+#pragma once
+
+#include "attnscope/spec/spec_json.h"
+
+namespace attnscope::run {
+
+int run_verb(const Envelope& envelope);
+
+int run_capture(const CaptureSpec& spec, const std::vector<std::string>& command_line);
+int run_demo(const DemoSpec& spec);
+// Prints the checks as JSON; attnscope shows them.
+int run_doctor(const DoctorSpec& spec);
+
+}  // namespace attnscope::run

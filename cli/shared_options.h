@@ -1,0 +1,22 @@
+// File: shared_options.h
+// Options that several verbs have, under the same names everywhere.
+#pragma once
+
+#include "attnscope/spec/capture_spec.h"
+#include "options.h"
+
+namespace attnscope::cli {
+
+void add_model_option(Options& options, std::string& model);
+// --prompt, --prompt-pair, --ids, --token-types, --prompts, --skip-bad.
+void add_prompt_options(Options& options, PromptSource& prompts);
+// --bos, --chat, --invalid-utf8.
+void add_encoding_options(Options& options, EncodingOptions& encoding);
+void add_device_option(Options& options, std::string& device);
+void add_threads_option(Options& options, int& threads);
+// -o/--out and --force.
+void add_out_option(Options& options, const std::string& help, std::string& out);
+void add_force_option(Options& options, bool& force);
+void add_json_option(Options& options, bool& json);
+
+}  // namespace attnscope::cli

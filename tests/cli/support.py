@@ -1,0 +1,81 @@
+"""What the tests of the command share: running it, fixtures, captures made once a process."""
+import atexit
+import functools
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+BIN = pathlib.Path(os.environ["ATTNSCOPE_BIN"])
+SOURCE = pathlib.Path(os.environ["ATTNSCOPE_SOURCE"])
+FIXTURES = SOURCE / "tests" / "fixtures"
+ATTNSCOPE = BIN / "attnscope"
+RUNNER = BIN / "attnscope-run"
+MODEL = FIXTURES / "models" / "tiny-random-gpt2"
+
+VERBS = ["demo", "doctor", "inspect", "tokenize", "capture", "stats", "show", "export", "verify",
+         "merge", "diff"]
+ERROR_LINE = re.compile(r"^attnscope: error \[[A-Z]{2}[0-9]{2}\] .+\n$")
+
+
+class Result:
+    def __init__(self, process):
+        self.code = process.returncode
+        self.out = process.stdout.decode("utf-8")
+        self.err = process.stderr.decode("utf-8")
+
+    def __repr__(self):
+        return f"exit {self.code}\n--- standard output\n{self.out}\n--- standard error\n{self.err}"
+
+
+def run(*arguments, cwd=None, env=None, timeout=120):
+    """Runs attnscope with `arguments` (str, bytes or paths); `env` is added to the environment."""
+    command = [os.fsencode(ATTNSCOPE)] + [os.fsencode(a) for a in arguments]
+    environment = dict(os.environ)
+    for name in ("NO_COLOR", "CLICOLOR_FORCE", "COLUMNS"):
+        environment.pop(name, None)
+    environment.update(env or {})
+    return Result(subprocess.run(command, cwd=cwd, env=environment, timeout=timeout,
+                                 stdin=subprocess.DEVNULL, capture_output=True, check=False))
+
+
+@functools.cache
+def scratch():
+    folder = tempfile.mkdtemp(prefix="attnscope-cli-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return pathlib.Path(folder)
+
+
+@functools.cache
+def captured(name, *options):
+    """A capture of the small model with `options`, made once; `name` names the file."""
+    path = scratch() / f"{name}.h5"
+    result = run("capture", "-m", MODEL, "-o", path, "--quiet", *options)
+    assert result.code == 0, result
+    return path
+
+
+def text_capture():
+    return captured("text", "--prompt", "Once upon a time", "--hooks", "pattern,scores,z")
+
+
+class CliTest(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(dir=scratch()))
+
+    def assert_ok(self, result):
+        self.assertEqual(result.code, 0, result)
+        return result
+
+    def assert_error(self, result, code, *parts):
+        """The exit code, one line on standard error, and each of `parts` in it."""
+        self.assertEqual(result.code, code, result)
+        self.assertRegex(result.err, ERROR_LINE, result)
+        for part in parts:
+            self.assertIn(part, result.err, result)
+        return result

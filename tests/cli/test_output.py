@@ -1,0 +1,185 @@
+"""Where a capture is written: nothing overwritten, nothing half written, signals, locks."""
+import json
+import os
+import resource
+import signal
+import subprocess
+import time
+import unittest
+
+import support
+from support import CliTest, run
+
+
+def capture(*arguments, **options):
+    return run("capture", "-m", support.MODEL, *arguments, **options)
+
+
+class Existing(CliTest):
+    def test_refused_unless_forced(self):
+        path = self.folder / "x.h5"
+        path.write_bytes(b"precious")
+        self.assert_error(capture("--prompt", "Once", "-o", path), 3, "x.h5", "--force")
+        self.assertEqual(path.read_bytes(), b"precious")
+        self.assert_ok(capture("--prompt", "Once", "-o", path, "--force"))
+        self.assert_ok(run("verify", path))
+
+    def test_the_other_writers_too(self):
+        file = support.text_capture()
+        for arguments in (["export", file, "--head", "0.0"], ["merge", file, file],
+                          ["diff", file, file]):
+            for name in ("x.png", "x.h5"):
+                (self.folder / name).write_bytes(b"precious")
+            name = "x.png" if arguments[0] == "export" else "x.h5"
+            self.assert_error(run(*arguments, "-o", self.folder / name), 3, name)
+            self.assertEqual((self.folder / name).read_bytes(), b"precious")
+            self.assert_ok(run(*arguments, "-o", self.folder / name, "--force"))
+
+    def test_folder(self):
+        missing = self.folder / "none" / "x.h5"
+        self.assert_error(capture("--prompt", "Once", "-o", missing), 3, "none")
+        (self.folder / "file").write_text("")
+        self.assert_error(capture("--prompt", "Once", "-o", self.folder / "file" / "x.h5"), 3,
+                          "file")
+        self.assert_error(capture("--prompt", "Once", "-o", self.folder / ("n" * 300 + ".h5")), 3)
+
+    def test_read_only_folder(self):
+        if os.geteuid() == 0:
+            self.skipTest("root may write everywhere")
+        self.folder.chmod(0o500)
+        self.assert_error(capture("--prompt", "Once", "-o", self.folder / "x.h5"), 3, "x.h5")
+        self.folder.chmod(0o700)
+
+    def test_write_limit(self):
+        path = self.folder / "x.h5"
+
+        def small_files():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+        process = subprocess.run(
+            [support.ATTNSCOPE, "capture", "-m", support.MODEL, "--prompt", "Once upon a time",
+             "--hooks", "*", "-o", path], capture_output=True, check=False, timeout=120,
+            preexec_fn=small_files)
+        self.assert_error(support.Result(process), 3, "x.h5")
+        self.assertFalse(path.exists())
+
+
+class LongRun:
+    """A capture that lasts long enough to be interrupted."""
+
+    def __init__(self, folder):
+        self.path = folder / "long.h5"
+        self.prompts = folder / "long.txt"
+        self.prompts.write_text("".join(f"Once upon a time there was a cat number {i} and it sat\n"
+                                        for i in range(6000)))
+        self.command = [support.ATTNSCOPE, "capture", "-m", support.MODEL, "--prompts",
+                        self.prompts, "--hooks", "*", "--layout", "packed", "--threads", "1", "-o",
+                        self.path]
+
+    def start(self, *more):
+        return subprocess.Popen([*self.command, *more], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE)
+
+    def wait_until_busy(self):
+        """Until it holds its lock, which is after the arguments and the model were read."""
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            if any(p.name.startswith("long.h5") for p in self.path.parent.iterdir()):
+                return
+            time.sleep(0.01)
+        raise AssertionError("the capture did not start to write")
+
+
+class Signals(CliTest):
+    def interrupted(self, number, code):
+        long_run = LongRun(self.folder)
+        process = long_run.start()
+        long_run.wait_until_busy()
+        time.sleep(0.2)
+        process.send_signal(number)
+        begun = time.monotonic()
+        out, err = process.communicate(timeout=60)
+        if process.returncode == 0:
+            self.skipTest("the capture was over before the signal")
+        self.assertEqual(process.returncode, code, err)
+        self.assertLess(time.monotonic() - begun, 30)
+        self.assertRegex(err.decode(), support.ERROR_LINE)
+        self.assertFalse(long_run.path.exists())
+        self.assert_ok(run(*long_run.command[1:], "--resume", "--quiet"))
+        self.assert_ok(run("verify", long_run.path))
+
+    def test_interrupt(self):
+        self.interrupted(signal.SIGINT, 130)
+
+    def test_terminate(self):
+        self.interrupted(signal.SIGTERM, 143)
+
+    def test_kill_then_resume(self):
+        long_run = LongRun(self.folder)
+        process = long_run.start()
+        long_run.wait_until_busy()
+        time.sleep(0.3)
+        process.kill()
+        process.communicate(timeout=60)
+        self.assert_ok(run(*long_run.command[1:], "--resume", "--quiet"))
+        again = self.folder / "again.h5"
+        whole = [again if word is long_run.path else word for word in long_run.command[1:]]
+        self.assert_ok(run(*whole, "--quiet"))
+        self.assertEqual(long_run.path.read_bytes(), again.read_bytes())
+
+    def test_second_writer_is_refused(self):
+        long_run = LongRun(self.folder)
+        process = long_run.start("--quiet")
+        long_run.wait_until_busy()
+        second = capture("--prompt", "Once", "-o", long_run.path)
+        if process.poll() is not None:
+            process.communicate()
+            self.skipTest("the first capture was over too early")
+        self.assert_error(second, 3, "long.h5")
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+
+
+class Resume(CliTest):
+    def test_other_options_are_named(self):
+        path = self.folder / "x.h5"
+        prompts = self.folder / "p.txt"
+        prompts.write_text("Once\nupon\n")
+        self.assert_ok(capture("--prompts", prompts, "-o", path))
+        result = capture("--prompts", prompts, "-o", path, "--resume", "--topk", "3")
+        self.assert_error(result, 2)
+        self.assert_ok(capture("--prompts", prompts, "-o", path, "--resume"))
+
+    def test_flipped_bit_is_found(self):
+        path = self.folder / "x.h5"
+        self.assert_ok(capture("--prompt", "Once upon a time", "--hooks", "*", "-o", path))
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+        result = run("verify", path)
+        self.assertEqual(result.code, 2, result)
+
+
+class Memory(CliTest):
+    def test_little_memory(self):
+        def little():
+            resource.setrlimit(resource.RLIMIT_AS, (700 << 20, 700 << 20))
+        process = subprocess.run(
+            [support.ATTNSCOPE, "capture", "-m", support.MODEL, "--prompt", "Once", "-o",
+             self.folder / "x.h5"], capture_output=True, check=False, timeout=120,
+            preexec_fn=little)
+        # LibTorch itself may fail to load under such a limit, which the loader reports.
+        self.assertIn(process.returncode, (0, 3, 4, 127), process.stderr)
+        self.assertNotIn(b"terminate called", process.stderr)
+
+    def test_report_has_no_secrets_of_the_place(self):
+        path = self.folder / "x.h5"
+        self.assert_ok(capture("--prompt", "Once", "-o", path))
+        content = path.read_bytes()
+        for word in (str(self.folder), os.uname().nodename):
+            self.assertNotIn(word.encode(), content)
+        self.assertIn(str(path), json.dumps(json.loads((self.folder / "x.json").read_text())))
+
+
+if __name__ == "__main__":
+    unittest.main()
