@@ -14,6 +14,9 @@ namespace attnscope {
 // Cells that are left blank because they cannot hold anything.
 enum class HiddenCells { none, above_diagonal };  // above_diagonal: key position > query position
 
+// Whether pictures write the values into the cells.
+enum class CellText { none, numbers };
+
 // One head's map, or any other table. Labels are text as it is; what draws them escapes it.
 struct HeatMap {
   int rows = 0;
@@ -24,6 +27,7 @@ struct HeatMap {
   std::vector<int> row_positions;          // [rows] stored token index; empty = 0, 1, …
   std::vector<int> column_positions;       // [columns]
   HiddenCells hidden = HiddenCells::none;
+  CellText cell_text = CellText::none;
 
   std::string title;                 // "head 5.1"
   std::string row_title;             // "query token (reads)"

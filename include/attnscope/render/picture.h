@@ -14,7 +14,7 @@ enum class PictureFormat {
 };
 
 // The bytes of a picture: the map with token labels, a colour bar and the caption. Maps of more
-// than 2000 rows or columns are pooled by the largest value, and the caption says so.
+// than 1600 rows or columns are pooled by the largest value, and the caption says so.
 std::string draw_picture(const HeatMap& map, PictureFormat format);
 
 // A grid of heads on one scale. Token labels stand at the outer edge where there is room for them.

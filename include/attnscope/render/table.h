@@ -9,7 +9,7 @@
 namespace attnscope {
 
 // RFC 4180 with a header. One map: columns "position", "token", then one for each key, named
-// "0: token". Values are the shortest decimals that give the same float32; missing ones are empty,
+// "0:token". Values are the shortest decimals that give the same float32; missing ones are empty,
 // hidden ones are written as they are stored.
 std::string to_csv(const HeatMap& map);
 // Several maps: one line a cell, "map,query,key,query_token,key_token,value", without hidden cells.

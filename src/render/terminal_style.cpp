@@ -1,0 +1,137 @@
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+
+#include "attnscope/support/text.h"
+#include "ink.h"
+
+namespace attnscope {
+namespace {
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+bool colors_wanted(int fd) {
+  if (!environment("NO_COLOR").empty() || environment("TERM") == "dumb") return false;
+  const std::string force = environment("CLICOLOR_FORCE");
+  return isatty(fd) == 1 || (!force.empty() && force != "0");
+}
+
+int width_of(int fd) {
+  constexpr int kNarrowest = 40, kWidest = 1000, kFallback = 100;
+  if (const auto columns = parse_integer(environment("COLUMNS"))) {
+    if (*columns > 0)
+      return static_cast<int>(std::clamp<std::int64_t>(*columns, kNarrowest, kWidest));
+  }
+  winsize size{};
+  if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+    return std::clamp<int>(size.ws_col, kNarrowest, kWidest);
+  }
+  return kFallback;
+}
+
+}  // namespace
+
+TerminalStyle terminal_style_of(int fd) {
+  TerminalStyle style{.color = ColorDepth::none, .columns = width_of(fd)};
+  if (!colors_wanted(fd)) return style;
+  const std::string kind = environment("COLORTERM"), term = environment("TERM");
+  const bool direct = kind == "truecolor" || kind == "24bit" || term.ends_with("-direct");
+  style.color = direct ? ColorDepth::true_color : ColorDepth::colors_256;
+  return style;
+}
+
+namespace render {
+namespace {
+
+constexpr std::array<int, 6> kCubeLevels = {0, 95, 135, 175, 215, 255};
+
+int nearest_level(int value) {
+  int best = 0;
+  for (int i = 1; i < static_cast<int>(kCubeLevels.size()); ++i) {
+    const auto distance = [&](int level) {
+      return std::abs(kCubeLevels[static_cast<std::size_t>(level)] - value);
+    };
+    if (distance(i) < distance(best)) best = i;
+  }
+  return best;
+}
+
+int distance2(Rgb a, int red, int green, int blue) {
+  const int r = a.red - red, g = a.green - green, b = a.blue - blue;
+  return r * r + g * g + b * b;
+}
+
+}  // namespace
+
+int nearest_of_256(Rgb color) {
+  constexpr int kCube = 16, kGreys = 232, kGreyCount = 24;
+  const int r = nearest_level(color.red), g = nearest_level(color.green),
+            b = nearest_level(color.blue);
+  const auto level = [](int i) { return kCubeLevels[static_cast<std::size_t>(i)]; };
+  const int mean = (color.red + color.green + color.blue) / 3;
+  const int step = std::clamp((mean - 8 + 5) / 10, 0, kGreyCount - 1);
+  const int grey = 8 + 10 * step;
+  const bool grey_is_nearer =
+      distance2(color, grey, grey, grey) < distance2(color, level(r), level(g), level(b));
+  return grey_is_nearer ? kGreys + step : kCube + 36 * r + 6 * g + b;
+}
+
+void Ink::change(std::optional<Rgb>& now, std::optional<Rgb> wanted, int ground) {
+  if (depth_ == ColorDepth::none || now == wanted) return;
+  now = wanted;
+  const std::string code = std::to_string(ground);
+  if (!wanted) {
+    out_ += "\x1b[" + std::to_string(ground + 1) + "m";
+  } else if (depth_ == ColorDepth::true_color) {
+    out_ += "\x1b[" + code + ";2;" + std::to_string(wanted->red) + ";" +
+            std::to_string(wanted->green) + ";" + std::to_string(wanted->blue) + "m";
+  } else {
+    out_ += "\x1b[" + code + ";5;" + std::to_string(nearest_of_256(*wanted)) + "m";
+  }
+}
+
+void Ink::put(std::string_view text, std::optional<Rgb> foreground, std::optional<Rgb> background) {
+  change(foreground_, foreground, 38);
+  change(background_, background, 48);
+  out_ += text;
+}
+
+void Ink::end_line() {
+  if (foreground_ || background_) out_ += "\x1b[0m";
+  foreground_.reset();
+  background_.reset();
+  out_ += '\n';
+}
+
+char density(double place) {
+  constexpr std::string_view kRamp = ".:-=+*#%@";
+  if (std::isnan(place)) return '?';
+  const double steps = static_cast<double>(kRamp.size());
+  return kRamp[static_cast<std::size_t>(std::clamp(std::floor(place * steps), 0.0, steps - 1))];
+}
+
+void put_legend(Ink& ink, const Scale& scale, const std::string& name, ColorDepth depth) {
+  constexpr int kWidth = 27;
+  ink.put(format_number(scale.low, 3) + " ");
+  for (int i = 0; i < kWidth; ++i) {
+    const double place = (i + 0.5) / kWidth;
+    if (depth == ColorDepth::none) {
+      ink.put(std::string(1, density(place)));
+    } else {
+      ink.put(" ", std::nullopt, color_at(scale.map, place));
+    }
+  }
+  ink.put(" " + format_number(scale.high, 3), std::nullopt, std::nullopt);
+  ink.put("  " + name);
+  ink.end_line();
+}
+
+}  // namespace render
+}  // namespace attnscope
