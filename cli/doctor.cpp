@@ -1,5 +1,5 @@
 // attnscope doctor: options → DoctorSpec → this machine, then the checks of attnscope-run.
-#include <unistd.h>
+#include <hdf5.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -48,12 +48,17 @@ std::string compressors() {
   return join(names, ", ") + " (used: " + deflater_name(best_deflater()) + ")";
 }
 
+std::string hdf5_text() {
+  hbool_t threadsafe = false;
+  const bool known = H5is_library_threadsafe(&threadsafe) >= 0;
+  return h5::library_version() + (known && threadsafe ? ", thread-safe" : ", not thread-safe");
+}
+
 Json machine_json() {
   const BuildInfo& build = build_info();
   return {{"attnscope", build.version + ", commit " + build.git_commit + ", " + build.build_type +
                             ", " + build.compiler},
-          {"hdf5", h5::library_version() +
-                       (h5::library_is_threadsafe() ? ", thread-safe" : ", not thread-safe")},
+          {"hdf5", hdf5_text()},
           {"compressors", compressors()},
           {"processor", proc_value("/proc/cpuinfo", "model name")},
           {"cores", std::thread::hardware_concurrency()},
@@ -65,7 +70,8 @@ std::string value_text(const Json& value) {
 }
 
 std::string number_text(const Json& check, const char* key) {
-  return check.contains(key) ? format_number(check[key].get<double>(), 3) : "";
+  if (!check.contains(key)) return "";
+  return check[key].is_number() ? format_number(check[key].get<double>(), 3) : "nan";
 }
 
 std::string as_text(const Json& report) {

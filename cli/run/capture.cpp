@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "attnscope/core/device.h"
+#include "attnscope/support/error.h"
 #include "attnscope/support/text.h"
 #include "attnscope/support/utf8.h"
 #include "console/output.h"
