@@ -26,6 +26,9 @@ namespace attnscope::h5 {
 using Id = std::int64_t;  // hid_t
 using Dims = std::vector<std::uint64_t>;
 
+// Larger chunks are refused when a file is read.
+inline constexpr std::uint64_t kMaxChunkBytes = 64U << 20U;
+
 // An HDF5 handle, closed at the end of its life.
 class Handle {
  public:
@@ -64,7 +67,7 @@ struct Type {
   static Type of(Scalar scalar);
   static Type text(std::size_t width) { return {Scalar::text, width}; }
 };
-Type type_of(DType dtype);  // bf16 and boolean have no file type: an error
+Type type_of(DType dtype);  // bf16, i16 and boolean have none: an error
 
 enum class Filters : std::uint8_t {
   none,             // contiguous or chunked raw
@@ -118,7 +121,7 @@ class Object {
   Object(Handle handle, std::shared_ptr<Context> context, std::string path);
   ~Object();
   Object(Object&&) noexcept = default;
-  Object& operator=(Object&&) noexcept = default;
+  Object& operator=(Object&& other) noexcept;
   [[noreturn]] void fail(const char* code, const std::string& what) const;
 
   Handle handle_;
@@ -169,7 +172,8 @@ class Group : public Object {
   bool has(const std::string& name) const;       // "a/b" too
   bool is_group(const std::string& name) const;  // exists and is a group
   std::vector<std::string> names() const;        // sorted
-  void link_copy(const Group& from, const std::string& name, const std::string& new_name);
+  // Copies `name` with all that is below it; stored chunks are copied as they are.
+  void copy(const Group& from, const std::string& name, const std::string& new_name);
 };
 
 class File {

@@ -1,0 +1,160 @@
+#include "attnscope/storage/codec.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "attnscope/support/error.h"
+#include "deflate.h"
+#include "planes.h"
+
+namespace attnscope {
+
+using storage_detail::DeflateEngine;
+
+namespace {
+
+// Bits of the filter mask: the filters' places in the pipelines shuffle, deflate and deflate.
+constexpr std::uint32_t kSkipDeflateAfterShuffle = 1U << 1U;
+constexpr std::uint32_t kSkipDeflate = 1U << 0U;
+
+std::unique_ptr<DeflateEngine> make_engine(Deflater deflater) {
+  switch (deflater) {
+    case Deflater::isal:
+      return storage_detail::make_isal_engine();
+    case Deflater::libdeflate:
+      return storage_detail::make_libdeflate_engine();
+    case Deflater::zlib:
+      break;
+  }
+  return storage_detail::make_zlib_engine();
+}
+
+[[noreturn]] void misuse(const std::string& what, const std::string& expected,
+                         const std::string& got) {
+  throw Error(ErrorKind::internal, "SC01", {.what = what, .expected = expected, .got = got});
+}
+
+}  // namespace
+
+bool is_built(Deflater deflater) {
+  return make_engine(deflater) != nullptr;
+}
+
+Deflater best_deflater() {
+  for (const Deflater deflater : {Deflater::isal, Deflater::libdeflate}) {
+    if (is_built(deflater)) return deflater;
+  }
+  return Deflater::zlib;
+}
+
+const char* deflater_name(Deflater deflater) {
+  switch (deflater) {
+    case Deflater::isal:
+      return "isal";
+    case Deflater::libdeflate:
+      return "libdeflate";
+    case Deflater::zlib:
+      break;
+  }
+  return "zlib";
+}
+
+const char* map_dtype_name(MapDType dtype) {
+  switch (dtype) {
+    case MapDType::r10:
+      return "r10";
+    case MapDType::f32:
+      return "f32";
+    case MapDType::f16:
+      break;
+  }
+  return "f16";
+}
+
+struct ChunkCompressor::Scratch {
+  std::unique_ptr<DeflateEngine> engine;
+  std::vector<std::byte> planes;
+  std::vector<std::byte> deflated;
+  std::vector<float> row;
+
+  // Deflated if that is smaller, else as it is with `skip` in the mask.
+  StoredChunk finish(std::span<const std::byte> data, std::size_t plane_bytes, std::uint32_t skip) {
+    deflated.resize(data.size());
+    const std::size_t bytes = engine->deflate(data, plane_bytes, deflated);
+    if (bytes == 0 || bytes >= data.size()) return {{data.begin(), data.end()}, skip};
+    return {{deflated.begin(), deflated.begin() + static_cast<std::ptrdiff_t>(bytes)}, 0};
+  }
+};
+
+ChunkCompressor::ChunkCompressor(Deflater deflater) : scratch_(std::make_unique<Scratch>()) {
+  scratch_->engine = make_engine(deflater);
+  if (!scratch_->engine) {
+    throw Error(ErrorKind::input, "SC02",
+                {.what = std::string("the deflater ") + deflater_name(deflater) +
+                         " was not found when attnscope was built",
+                 .next = "install its development package and build again"});
+  }
+}
+
+ChunkCompressor::~ChunkCompressor() = default;
+ChunkCompressor::ChunkCompressor(ChunkCompressor&&) noexcept = default;
+ChunkCompressor& ChunkCompressor::operator=(ChunkCompressor&&) noexcept = default;
+
+StoredChunk ChunkCompressor::compress_tile(const TileSource& source, const TileTarget& target) {
+  if (source.heads > target.heads || source.queries > target.queries || source.keys > target.keys ||
+      (source.dtype != DType::f32 && source.dtype != DType::f64)) {
+    misuse("the tile does not fit its chunk", "float32 or float64 values within the chunk",
+           dtype_name(source.dtype));
+  }
+  const auto keys = static_cast<std::size_t>(target.keys);
+  const auto valid = static_cast<std::size_t>(source.keys);
+  const std::size_t values = static_cast<std::size_t>(target.heads * target.queries) * keys;
+  const std::size_t value_bytes = target.dtype == MapDType::f16 ? 2 : 4;
+  const float floor = target.floor == Floor::on ? kMapFloor : 0.0F;
+  Scratch& s = *scratch_;
+  s.planes.resize(values * value_bytes);
+  s.row.resize(keys);
+
+  std::size_t at = 0;
+  for (std::int64_t h = 0; h < target.heads; ++h) {
+    for (std::int64_t q = 0; q < target.queries; ++q, at += keys) {
+      const std::int64_t offset = h * source.head_stride + q * source.query_stride;
+      const float* row = s.row.data();
+      if (h >= source.heads || q >= source.queries) {
+        std::fill(s.row.begin(), s.row.end(), target.padding);
+      } else if (source.dtype == DType::f64) {
+        const auto* from = static_cast<const double*>(source.data) + offset;
+        std::transform(from, from + valid, s.row.begin(),
+                       [](double v) { return static_cast<float>(v); });
+        std::fill(s.row.begin() + source.keys, s.row.end(), target.padding);
+      } else if (valid < keys) {
+        std::memcpy(s.row.data(), static_cast<const float*>(source.data) + offset, valid * 4);
+        std::fill(s.row.begin() + source.keys, s.row.end(), target.padding);
+      } else {
+        row = static_cast<const float*>(source.data) + offset;
+      }
+      storage_detail::store_row({row, keys, target.dtype, floor}, s.planes.data() + at, values);
+    }
+  }
+  return s.finish(s.planes, values, kSkipDeflateAfterShuffle);
+}
+
+StoredChunk ChunkCompressor::compress(std::span<const std::byte> raw, std::size_t value_bytes) {
+  if ((value_bytes != 1 && value_bytes != 2 && value_bytes != 4 && value_bytes != 8) ||
+      raw.size() % value_bytes != 0) {
+    misuse("the chunk holds no whole values", "values of 1, 2, 4 or 8 bytes",
+           std::to_string(raw.size()) + " bytes of " + std::to_string(value_bytes));
+  }
+  Scratch& s = *scratch_;
+  const std::size_t values = raw.size() / value_bytes;
+  s.planes.resize(raw.size());
+  storage_detail::shuffle(raw.data(), values, value_bytes, s.planes.data());
+  return s.finish(s.planes, values, kSkipDeflateAfterShuffle);
+}
+
+StoredChunk ChunkCompressor::compress_text(std::span<const std::byte> raw) {
+  return scratch_->finish(raw, raw.size(), kSkipDeflate);
+}
+
+}  // namespace attnscope
