@@ -44,11 +44,13 @@ struct Encoding {
 enum class SpecialTokens { add, skip };
 
 // What happens to the token that begins a text.
+// The begin token is the file's bos token, else its cls token.
 enum class BosMode {
-  automatic,  // as the file's post-processor says; where the file has none, tokenizer_config.json's
-              // add_bos_token
-  on,         // exactly one at the front, whatever the file says
-  off,        // none at the front; what else the template adds (separators, an end token) stays
+  automatic,  // as the file's post-processor says; where that has no template,
+              // tokenizer_config.json's add_bos_token
+  on,         // exactly one at the front, whoever puts it there: the text, the template or this
+  off,        // the template's is left out; one that the text itself spells stays, and so does what
+              // else the template adds (separators, an end token)
 };
 
 enum class InvalidUtf8 {
@@ -96,8 +98,8 @@ class Tokenizer {
   Encoding encode_pair(std::string_view first, std::string_view second,
                        const EncodeOptions& options = {}) const;
 
-  // With SpecialTokens::skip, special tokens leave no trace. Throws TK60 on an id that is not in
-  // the vocabulary.
+  // With SpecialTokens::skip, special tokens leave no trace. An id without a piece (a model can
+  // have more rows than its tokenizer has tokens) gives no text.
   std::string decode(std::span<const std::int64_t> ids,
                      SpecialTokens specials = SpecialTokens::skip) const;
 
@@ -114,7 +116,7 @@ class Tokenizer {
   bool is_special(std::int64_t id) const;
 
   const SpecialIds& special_ids() const;
-  // Whether BosMode::automatic puts the begin token at the front.
+  // Whether BosMode::automatic puts the begin token in front of a text.
   bool adds_bos() const;
   // The chat template's text, never executed; empty when there is none.
   const std::string& chat_template() const;
@@ -129,8 +131,7 @@ class Tokenizer {
 enum class ChatStyle { chatml, llama3, gemma };
 
 // One user turn followed by the opening of the model's turn, by the published format. The begin
-// token is part of llama3's and gemma's text; encode it with BosMode::automatic or on and it is
-// not doubled.
+// token is no part of it: BosMode decides about that when the text is encoded.
 std::string format_chat(ChatStyle style, std::string_view user_text);
 
 }  // namespace attnscope
