@@ -77,6 +77,7 @@ enum class Layout : std::uint8_t {
 
 const char* layout_name(Layout layout);  // "head_in_out"
 std::optional<Layout> layout_from_name(std::string_view name);
+std::vector<std::string> layout_names();
 
 struct TensorBinding {
   Role role{};
