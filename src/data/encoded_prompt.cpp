@@ -7,6 +7,7 @@
 #include "attnscope/data/prompt_reader.h"
 #include "attnscope/support/error.h"
 #include "attnscope/support/utf8.h"
+#include "token_bytes.h"
 
 namespace attnscope {
 namespace {
@@ -62,6 +63,38 @@ std::vector<std::uint8_t> second_text_tokens(const Encoding& e) {
   return second;
 }
 
+bool overlap(CharSpan a, CharSpan b) {
+  return a.begin < b.end && b.begin < a.end;
+}
+
+// Tokens that share a character have its whole text so far: gives each its own bytes.
+void split_shared_characters(EncodedPrompt& prompt, const TextSlices& first,
+                             const TextSlices& second) {
+  prompt.token_bytes = prompt.token_texts;
+  std::size_t i = 0;
+  while (i < prompt.size()) {
+    std::size_t end = i + 1;
+    while (end < prompt.size() && prompt.special[end] == 0 && prompt.special[i] == 0 &&
+           prompt.in_second[end] == prompt.in_second[i] &&
+           overlap(prompt.offsets[end - 1], prompt.offsets[end])) {
+      ++end;
+    }
+    if (end - i > 1) {
+      const TextSlices& source = prompt.in_second[i] != 0 ? second : first;
+      const CharSpan whole{prompt.offsets[i].begin, prompt.offsets[end - 1].end};
+      const auto parts =
+          split_into_bytes({prompt.pieces.begin() + static_cast<std::ptrdiff_t>(i),
+                            prompt.pieces.begin() + static_cast<std::ptrdiff_t>(end)},
+                           source.slice(whole));
+      for (std::size_t part = 0; part < parts.size(); ++part) {
+        prompt.token_bytes[i + part] = parts[part];
+        prompt.token_texts[i + part] = replace_invalid_utf8(parts[part]);
+      }
+    }
+    i = end;
+  }
+}
+
 EncodedPrompt from_text(const Prompt& prompt, const Tokenizer& tokenizer,
                         const EncodePromptOptions& options) {
   EncodedPrompt out;
@@ -89,6 +122,7 @@ EncodedPrompt from_text(const Prompt& prompt, const Tokenizer& tokenizer,
   out.pieces = std::move(encoding.pieces);
   out.offsets = std::move(encoding.offsets);
   out.special = std::move(encoding.special);
+  split_shared_characters(out, first, second);
   return out;
 }
 
@@ -120,6 +154,7 @@ EncodedPrompt from_ids(const Prompt& prompt, const Tokenizer* tokenizer) {
                                   ? text_of_id(*tokenizer, out.ids[i == 0 ? 0 : i - 1], out.ids[i])
                                   : out.pieces.back());
   }
+  out.token_bytes = out.token_texts;
   if (all_known) out.text = tokenizer->decode(out.ids, SpecialTokens::add);
   return out;
 }

@@ -100,8 +100,8 @@ void validate(const CaptureSpec& s) {
   check_text(s.prompts.prompt, "--prompt", s.encoding.invalid_utf8);
   check_text(s.prompts.pair, "--prompt-pair", s.encoding.invalid_utf8);
   if (!s.output.dry_run) require(s.output.out, "--out", "name the result file: -o run.h5");
-  require(s.hooks, "--hooks", "e.g. --hooks pattern,z");
   check_list(s.hooks, "--hooks");
+  if (s.stats_only && !s.hooks.empty()) refuse("--stats-only", "contradicts --hooks");
   check_list(s.layers, "--layers");
   check_list(s.heads, "--heads");
   check_range(s.top_k, 1, 1024, "--topk");

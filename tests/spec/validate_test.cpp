@@ -54,7 +54,11 @@ TEST(ValidateCapture, NamesTheOption) {
          s.encoding.chat = ChatChoice::gemma;
        }},
       {"--out", [](auto& s) { s.output.out.clear(); }},
-      {"--hooks", [](auto& s) { s.hooks.clear(); }},
+      {"--stats-only",
+       [](auto& s) {
+         s.hooks = "z";
+         s.stats_only = true;
+       }},
       {"--hooks", [](auto& s) { s.hooks = "z,,pattern"; }},
       {"--layers", [](auto& s) { s.layers = "1,"; }},
       {"--topk", [](auto& s) { s.top_k = 0; }},

@@ -21,6 +21,7 @@ struct EncodedPrompt {
   std::vector<std::int64_t> token_types;
   std::vector<std::string> pieces;       // as in the vocabulary; "#17" without a tokenizer
   std::vector<std::string> token_texts;  // the text each token stands for; the piece if special
+  std::vector<std::string> token_bytes;  // the same, exactly: a token may hold part of a character
   std::vector<CharSpan> offsets;  // code points of `text`, of `pair` for tokens of the second text
   std::vector<std::uint8_t> special;    // 1: added by the template; also 1 throughout for ids
   std::vector<std::uint8_t> in_second;  // 1: belongs to the second text

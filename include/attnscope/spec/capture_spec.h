@@ -71,7 +71,8 @@ struct CaptureSpec {
   std::string model;  // -m/--model
   PromptSource prompts;
   EncodingOptions encoding;
-  std::string hooks = "pattern";          // --hooks
+  // --hooks; empty = pattern where each prompt has its own group, statistics alone where packed
+  std::string hooks;
   std::string layers;                     // --layers "0-3,7"
   std::string heads;                      // --heads "5.1,6.*"
   std::string positions;                  // --positions "3,5-7,-1,last,\"Mary\""

@@ -1,0 +1,390 @@
+#include "attnscope/capture/capture.h"
+
+#include <ATen/ATen.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "attnscope/checkpoint/checkpoint.h"
+#include "attnscope/core/boundary.h"
+#include "attnscope/core/device.h"
+#include "attnscope/model/model.h"
+#include "attnscope/storage/output.h"
+#include "attnscope/storage/reader.h"
+#include "attnscope/support/error.h"
+#include "attnscope/support/file.h"
+#include "attnscope/support/sha256.h"
+#include "attnscope/support/text.h"
+#include "attnscope/support/utf8.h"
+#include "estimate.h"
+#include "prompt_set.h"
+#include "provenance.h"
+#include "shard_sink.h"
+
+namespace attnscope {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+Strictness strictness(const CaptureSpec& spec) {
+  return spec.strict ? Strictness::strict : Strictness::lenient;
+}
+
+DType load_dtype(ComputeDType dtype) {
+  switch (dtype) {
+    case ComputeDType::f64:
+      return DType::f64;
+    case ComputeDType::bf16:
+      return DType::bf16;
+    case ComputeDType::f16:
+      return DType::f16;
+    case ComputeDType::f32:
+      break;
+  }
+  return DType::f32;
+}
+
+Engine engine_of(EngineChoice choice) {
+  switch (choice) {
+    case EngineChoice::reference:
+      return Engine::reference;
+    case EngineChoice::aten:
+      return Engine::aten;
+    case EngineChoice::automatic:
+      break;
+  }
+  return Engine::automatic;
+}
+
+IfExists if_exists(const DeliveryOptions& output) {
+  if (output.force) return IfExists::force;
+  return output.resume ? IfExists::resume : IfExists::refuse;
+}
+
+std::vector<int> heads_per_layer(const ModelConfig& config) {
+  std::vector<int> heads;
+  for (int l = 0; l < config.n_layers; ++l) heads.push_back(config.n_heads(l));
+  return heads;
+}
+
+// A file of the user's that only has the right name must not be lost.
+void check_sidecar(const std::string& path, const DeliveryOptions& output) {
+  struct stat info {};
+  const bool exists = ::lstat(path.c_str(), &info) == 0;
+  if (!exists || output.force || output.resume) return;
+  throw Error(ErrorKind::output, "CA30",
+              {.where = escape_untrusted(path, 4096),
+               .what = "exists already",
+               .next = "choose another -o, or replace both files with --force"});
+}
+
+void check_free_space(const std::string& path, const CapturePlan& plan) {
+  const std::uint64_t free = free_bytes(path);
+  if (free >= plan.disk_bytes) return;
+  throw Error(ErrorKind::output, "CA32",
+              {.where = escape_untrusted(path, 4096),
+               .what = "the disk has too little room for the result",
+               .expected = "about " + format_bytes(plan.disk_bytes),
+               .got = format_bytes(free)});
+}
+
+std::uint64_t file_size(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 ? static_cast<std::uint64_t>(info.st_size) : 0;
+}
+
+int compressor_count(int asked, int compute_threads) {
+  if (asked > 0) return asked;
+  constexpr int kMost = 8;
+  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  return std::clamp(std::max(cores - compute_threads, cores / 4), 1, kMost);
+}
+
+Batch batch_of(const CapturePlan& plan, const BatchPlan& batch, bool token_types) {
+  std::vector<TokenRow> rows;
+  for (const int p : batch.prompts) {
+    const EncodedPrompt& prompt = plan.prompts[static_cast<std::size_t>(p)];
+    TokenRow row{.ids = prompt.ids, .token_types = {}, .position_ids = {}};
+    if (token_types) row.token_types = prompt.token_types;
+    rows.push_back(std::move(row));
+  }
+  return make_batch(rows);
+}
+
+WriterOptions writer_options(const CapturePlan& plan, const ShardPlan& shard) {
+  WriterOptions options;
+  options.layout = plan.layout;
+  options.packed.prompts = shard.range.count;
+  // One width in every shard, so that they can be joined.
+  for (const EncodedPrompt& prompt : plan.prompts) {
+    for (const std::string& text : prompt.token_texts) {
+      options.packed.token_text_bytes = std::max(options.packed.token_text_bytes, text.size());
+    }
+  }
+  for (std::int64_t p = shard.range.first; p < shard.range.first + shard.range.count; ++p) {
+    const auto i = static_cast<std::size_t>(p);
+    const std::size_t kept = plan.positions[i].size();
+    options.packed.tokens += static_cast<std::int64_t>(plan.prompts[i].size());
+    options.packed.rows += static_cast<std::int64_t>(kept == 0 ? plan.prompts[i].size() : kept);
+  }
+  return options;
+}
+
+// Runs the shards of a plan and commits each.
+class ShardRunner {
+ public:
+  ShardRunner(const RunContext& run, const Model& model, ProgressListener* progress)
+      : run_(run), model_(model), progress_(progress), start_(Clock::now()) {
+    options_.engine = engine_of(run.spec.compute.engine);
+    options_.logits.at = LogitsAt::none;
+    for (const HookPlan& hook : run.plan.hooks) {
+      if (hook.hook.site == Site::logits) options_.logits.at = LogitsAt::all;
+    }
+    state_.items_total = static_cast<std::int64_t>(run.plan.prompts.size());
+    state_.tokens_total = run.plan.tokens;
+  }
+
+  void run(const ShardPlan& shard, CaptureWriter& writer) {
+    try {
+      ShardSink sink(run_, shard, writer);
+      sink.begin();
+      for (const BatchPlan& batch : shard.batches) {
+        check_stop(run_.stop);
+        run_batch(batch, sink);
+        advance(batch);
+      }
+      run_.pipeline.drain();
+    } catch (...) {
+      // The writer must not be in use when it is dropped.
+      run_.pipeline.discard();
+      throw;
+    }
+    const std::int64_t found = run_.nan_values;
+    if (run_.spec.fail_on_nan && found > 0) {
+      throw Error(ErrorKind::input, "CA41",
+                  {.where = "--fail-on-nan",
+                   .what = std::to_string(found) + " values are NaN",
+                   .next = "look for NaN in the weights: inspect --strict"});
+    }
+    writer.finish();
+  }
+
+  void skip(const ShardPlan& shard) {
+    for (const BatchPlan& batch : shard.batches) {
+      for (const int p : batch.prompts) kept_tokens_ += tokens_of(p);
+      advance(batch);
+    }
+  }
+
+ private:
+  std::int64_t tokens_of(int prompt) const {
+    return static_cast<std::int64_t>(run_.plan.prompts[static_cast<std::size_t>(prompt)].size());
+  }
+
+  void run_batch(const BatchPlan& planned, ShardSink& sink) {
+    const Batch batch = batch_of(run_.plan, planned, run_.config.token_types > 0);
+    Taps taps;
+    taps.observers.push_back(&sink);
+    sink.begin_batch(planned);
+    const RunResult result =
+        at_boundary("forward pass of " + std::to_string(batch.size()) + " prompts of up to " +
+                        std::to_string(batch.padded_length()) + " tokens",
+                    [&] { return model_.run(batch, taps, options_); });
+    run_.nan_values += result.non_finite_outputs;
+    sink.end_batch();
+  }
+
+  void advance(const BatchPlan& batch) {
+    state_.items_done += static_cast<std::int64_t>(batch.prompts.size());
+    for (const int p : batch.prompts) state_.tokens_done += tokens_of(p);
+    if (progress_ == nullptr) return;
+    state_.seconds = seconds_since(start_);
+    const auto computed = static_cast<double>(state_.tokens_done - kept_tokens_);
+    const auto left = static_cast<double>(state_.tokens_total - state_.tokens_done);
+    state_.tokens_per_second = state_.seconds > 0 ? computed / state_.seconds : 0;
+    state_.seconds_left = computed > 0 ? left / state_.tokens_per_second : 0;
+    progress_->update(state_);
+  }
+
+  RunContext run_;
+  const Model& model_;
+  ProgressListener* progress_;
+  Clock::time_point start_;
+  RunOptions options_;
+  ProgressState state_;
+  std::int64_t kept_tokens_ = 0;
+};
+
+// Statistics of prompts whose shards an earlier run had committed.
+void add_from_file(const std::string& path, const CapturePlan& plan,
+                   const std::vector<bool>& computed, HeadSummary& summary) {
+  const CaptureReader reader(path, {.trust = Trust::own});
+  for (std::size_t s = 0; s < plan.shards.size(); ++s) {
+    if (computed[s]) continue;
+    const ShardRange range = plan.shards[s].range;
+    for (std::int64_t p = range.first; p < range.first + range.count; ++p) {
+      const std::vector<float> stats =
+          reader.read_table(static_cast<int>(p), Stack::self, AttentionTable::head_stats)
+              .as_float();
+      const std::size_t layers = plan.statistics_layers.size();
+      const std::size_t per_layer = stats.size() / layers;
+      for (std::size_t l = 0; l < layers; ++l) {
+        const auto heads = static_cast<std::size_t>(
+            summary.heads_per_layer()[static_cast<std::size_t>(plan.statistics_layers[l])]);
+        summary.add(plan.statistics_layers[l],
+                    std::span(stats).subspan(l * per_layer, heads * kHeadStatCount));
+      }
+    }
+  }
+}
+
+// The whole work of a capture after its plan.
+class CaptureJob {
+ public:
+  CaptureJob(const CaptureSpec& spec, const CaptureContext& context, const Checkpoint& checkpoint,
+             CaptureResult& result, Warnings& warnings)
+      : spec_(spec),
+        context_(context),
+        checkpoint_(checkpoint),
+        result_(result),
+        warnings_(warnings) {}
+
+  void run(const PromptSet& prompts) {
+    times_.started = utc_now();
+    device_ = parse_device(spec_.compute.device);
+    const std::string sidecar = sidecar_path(spec_.output.out);
+    check_sidecar(sidecar, spec_.output);
+    check_free_space(spec_.output.out, result_.plan);
+    const InputHashes hashes = hash_inputs(checkpoint_, prompts.file_sha256);
+    resolved_ = resolve(spec_, result_.plan, device_.str(), at::get_num_threads());
+    Output output(output_options(hashes), warnings_);
+    result_.heads = HeadSummary(heads_per_layer(checkpoint_.config));
+    std::vector<bool> computed(result_.plan.shards.size(), false);
+    if (!output.complete()) run_shards(output, hashes, computed);
+    result_.sha256 = output.complete() ? sha256_of_file(spec_.output.out, "CA33") : output.finish();
+    if (std::find(computed.begin(), computed.end(), false) != computed.end()) {
+      add_from_file(spec_.output.out, result_.plan, computed, result_.heads);
+    }
+    result_.path = spec_.output.out;
+    result_.sidecar = sidecar;
+    result_.file_bytes = file_size(spec_.output.out);
+    result_.shards_kept = std::count(computed.begin(), computed.end(), false);
+    result_.device = resolved_.compute.device;
+    result_.dtype = choice_name(resolved_.compute.dtype);
+    result_.engine = choice_name(resolved_.compute.engine);
+    result_.threads = resolved_.compute.threads;
+    hashes_ = hashes;
+  }
+
+  void write_sidecar(const std::vector<SkippedLine>& skipped) {
+    times_.finished = utc_now();
+    write_file_atomically(result_.sidecar,
+                          sidecar_json(resolved_, result_, hashes_, context_, skipped, times_),
+                          WriteMode::replace);
+  }
+
+ private:
+  OutputOptions output_options(const InputHashes& hashes) const {
+    OutputOptions options;
+    options.path = spec_.output.out;
+    options.if_exists = if_exists(spec_.output);
+    options.run_id = run_id(resolved_, hashes);
+    options.config_json = resume_json(resolved_, hashes);
+    options.shards.clear();
+    for (const ShardPlan& shard : result_.plan.shards) options.shards.push_back(shard.range);
+    return options;
+  }
+
+  void run_shards(Output& output, const InputHashes& hashes, std::vector<bool>& computed) {
+    LoadOptions load;
+    load.dtype = load_dtype(spec_.compute.dtype);
+    load.device = device_;
+    load.strictness = strictness(spec_);
+    const Model model = at_boundary("loading the weights",
+                                    [&] { return Model::load(checkpoint_, load, warnings_); });
+    WritePipeline pipeline(compressor_count(context_.compressor_threads, resolved_.compute.threads),
+                           kInFlightBytes);
+    std::atomic<std::int64_t> nan_values = 0;
+    const RunContext run{checkpoint_.config, spec_,      result_.plan, pipeline,
+                         result_.heads,      nan_values, context_.stop};
+    ShardRunner runner(run, model, context_.progress);
+    const ModelInfo model_record = model_info(checkpoint_, hashes);
+    const RunInfo run_record = run_info(resolved_);
+    for (std::size_t s = 0; s < result_.plan.shards.size(); ++s) {
+      const ShardPlan& shard = result_.plan.shards[s];
+      const int index = static_cast<int>(s);
+      if (output.is_committed(index)) {
+        runner.skip(shard);
+        continue;
+      }
+      check_stop(context_.stop);
+      FileInfo file = file_info(run_id(resolved_, hashes));
+      if (output.shards() > 1) file.shard = ShardId{index, output.shards()};
+      CaptureWriter writer(output.begin(index), file, model_record, run_record,
+                           writer_options(result_.plan, shard));
+      runner.run(shard, writer);
+      output.commit(index);
+      computed[s] = true;
+    }
+    result_.non_finite = nan_values;
+  }
+
+  const CaptureSpec& spec_;
+  const CaptureContext& context_;
+  const Checkpoint& checkpoint_;
+  CaptureResult& result_;
+  Warnings& warnings_;
+  c10::Device device_ = c10::Device(c10::kCPU);
+  CaptureSpec resolved_;
+  InputHashes hashes_;
+  RunTimes times_;
+};
+
+}  // namespace
+
+CaptureResult run_capture(const CaptureSpec& spec, const CaptureContext& context) {
+  const Clock::time_point start = Clock::now();
+  validate(spec);
+  CaptureResult result;
+  Warnings warnings;
+  const Checkpoint checkpoint = open_checkpoint(spec.model, {strictness(spec)}, warnings);
+  PromptSet prompts = load_prompts(spec, checkpoint);
+  // Parts of one set must have one layout, whatever their own size.
+  CaptureSpec planned = spec;
+  if (spec.layout == LayoutChoice::automatic) {
+    planned.layout =
+        prompts.all_prompts > kMaxPromptGroups ? LayoutChoice::packed : LayoutChoice::prompts;
+  }
+  result.plan = plan_capture(checkpoint.config, std::move(prompts.prompts), planned);
+  result.prompts_skipped = static_cast<std::int64_t>(prompts.skipped.size());
+  if (!prompts.skipped.empty()) {
+    warnings.add(std::to_string(prompts.skipped.size()) + " lines of the prompt file were passed " +
+                 "over; the first is line " + std::to_string(prompts.skipped.front().line) + ": " +
+                 prompts.skipped.front().reason);
+  }
+  if (context.on_plan) context.on_plan(result.plan);
+  if (spec.output.dry_run) {
+    result.warnings = warnings.lines();
+    result.seconds = seconds_since(start);
+    return result;
+  }
+  CaptureJob job(planned, context, checkpoint, result, warnings);
+  job.run(prompts);
+  if (result.non_finite > 0) {
+    warnings.add(std::to_string(result.non_finite) +
+                 " values of the result are NaN or infinite; they are stored as they are");
+  }
+  result.warnings = warnings.lines();
+  result.seconds = seconds_since(start);
+  job.write_sidecar(prompts.skipped);
+  return result;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,259 @@
+#include "attnscope/capture/capture_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "attnscope/checkpoint/site_inventory.h"
+#include "attnscope/sites/selectors.h"
+#include "attnscope/support/error.h"
+#include "attnscope/support/text.h"
+#include "attnscope/support/utf8.h"
+#include "estimate.h"
+#include "prompt_set.h"
+
+namespace attnscope {
+namespace {
+
+enum class HeadAxis { none, query, kv };
+
+HeadAxis head_axis(Site site) {
+  switch (site) {
+    case Site::q:
+    case Site::rot_q:
+    case Site::z:
+    case Site::result:
+    case Site::attn_scores:
+    case Site::pattern:
+      return HeadAxis::query;
+    case Site::k:
+    case Site::v:
+    case Site::rot_k:
+      return HeadAxis::kv;
+    default:
+      return HeadAxis::none;
+  }
+}
+
+bool is_map(Site site) {
+  return site == Site::pattern || site == Site::attn_scores;
+}
+
+std::vector<int> heads_per_layer(const ModelConfig& config) {
+  std::vector<int> heads;
+  for (int l = 0; l < config.n_layers; ++l) heads.push_back(config.n_heads(l));
+  return heads;
+}
+
+// The kv heads that the chosen query heads read.
+std::vector<int> kv_heads(const std::vector<int>& heads, const AttentionSpec& attention) {
+  std::vector<int> out;
+  const int group = attention.n_heads / attention.n_kv_heads;
+  for (const int head : heads) {
+    if (out.empty() || out.back() != head / group) out.push_back(head / group);
+  }
+  return out;
+}
+
+FileLayout choose_layout(LayoutChoice choice, std::size_t prompts) {
+  if (choice == LayoutChoice::automatic) {
+    return prompts > static_cast<std::size_t>(kMaxPromptGroups) ? FileLayout::packed
+                                                                : FileLayout::per_prompt;
+  }
+  return choice == LayoutChoice::packed ? FileLayout::packed : FileLayout::per_prompt;
+}
+
+std::vector<HookPlan> select(const ModelConfig& config, const CaptureSpec& spec,
+                             FileLayout layout) {
+  std::string list = spec.hooks;
+  if (spec.stats_only) return {};
+  if (list.empty()) {
+    if (layout == FileLayout::packed) return {};
+    list = "pattern";
+  }
+  const std::vector<HookId> hooks = select_hooks(list, site_inventory(config), "--hooks");
+  std::vector<int> layers(static_cast<std::size_t>(config.n_layers));
+  std::iota(layers.begin(), layers.end(), 0);
+  if (!spec.layers.empty()) layers = parse_ranges(spec.layers, config.n_layers, "--layers");
+  std::map<int, std::vector<int>> chosen;
+  if (!spec.heads.empty()) {
+    for (const HeadId& head : parse_heads(spec.heads, heads_per_layer(config), "--heads")) {
+      chosen[head.layer].push_back(head.head);
+    }
+  }
+  std::vector<HookPlan> plans;
+  for (const HookId& hook : hooks) {
+    const HeadAxis axis = head_axis(hook.site);
+    const bool in_layer = hook.layer >= 0;
+    if (in_layer && !std::binary_search(layers.begin(), layers.end(), hook.layer)) continue;
+    HookPlan plan{.hook = hook, .heads = {}, .map = is_map(hook.site)};
+    if (axis != HeadAxis::none && !chosen.empty()) {
+      const auto it = chosen.find(hook.layer);
+      if (it == chosen.end()) continue;
+      const AttentionSpec& a = config.layers[static_cast<std::size_t>(hook.layer)].attention;
+      const bool kv = axis == HeadAxis::kv;
+      plan.heads = kv ? kv_heads(it->second, a) : it->second;
+      if (plan.heads.size() == static_cast<std::size_t>(kv ? a.n_kv_heads : a.n_heads)) {
+        plan.heads.clear();
+      }
+    }
+    plans.push_back(std::move(plan));
+  }
+  if (plans.empty()) {
+    throw Error(ErrorKind::input, "CA12",
+                {.where = "--hooks",
+                 .what = "nothing is left to record after --layers and --heads",
+                 .got = quote(list),
+                 .next = "--stats-only records head statistics alone"});
+  }
+  return plans;
+}
+
+// Words are looked for in both texts of a pair, which are joined for that by a line break.
+std::vector<int> resolve_positions(const EncodedPrompt& prompt, const std::string& list) {
+  if (list.empty()) return {};
+  std::string text = prompt.text;
+  std::size_t shift = 0;
+  if (prompt.pair) {
+    shift = count_code_points(text) + 1;
+    text += "\n" + *prompt.pair;
+  }
+  std::vector<TokenText> tokens;
+  for (std::size_t i = 0; i < prompt.size(); ++i) {
+    TokenText token{.piece_text = prompt.token_texts[i]};
+    if (prompt.special[i] == 0) {
+      const std::size_t base = prompt.in_second[i] != 0 ? shift : 0;
+      token.char_begin = static_cast<int>(prompt.offsets[i].begin + base);
+      token.char_end = static_cast<int>(prompt.offsets[i].end + base);
+    }
+    tokens.push_back(std::move(token));
+  }
+  std::vector<int> positions = parse_positions(list, text, tokens, "--positions");
+  if (positions.size() == prompt.size()) positions.clear();
+  return positions;
+}
+
+// Prompts of equal length run together first; a batch holds kBatchTokens at most, pads included.
+void add_batches(std::vector<int> window, const CapturePlan& plan, int most_prompts,
+                 std::vector<BatchPlan>& batches) {
+  const auto length = [&](int p) {
+    return static_cast<std::int64_t>(plan.prompts[static_cast<std::size_t>(p)].size());
+  };
+  std::stable_sort(window.begin(), window.end(),
+                   [&](int a, int b) { return length(a) < length(b); });
+  BatchPlan batch;
+  for (const int p : window) {
+    const auto count = static_cast<std::int64_t>(batch.prompts.size()) + 1;
+    const bool full =
+        (most_prompts > 0 && count > most_prompts) || count * length(p) > kBatchTokens;
+    if (full && !batch.prompts.empty()) batches.push_back(std::exchange(batch, {}));
+    batch.prompts.push_back(p);
+  }
+  if (!batch.prompts.empty()) batches.push_back(std::move(batch));
+}
+
+// Results of the packed layout are written in the order of the prompts, so those of a window wait
+// in memory for each other. Other results are written as they come.
+std::vector<std::vector<int>> cut_windows(const ModelConfig& config, const CaptureSpec& spec,
+                                          const CapturePlan& plan, ShardRange range) {
+  std::vector<std::vector<int>> windows;
+  std::uint64_t bytes = 0;
+  for (std::int64_t p = range.first; p < range.first + range.count; ++p) {
+    const auto i = static_cast<std::size_t>(p);
+    std::uint64_t own = 0;
+    if (plan.layout == FileLayout::packed) {
+      for (const HookPlan& hook : plan.hooks) {
+        if (hook.map) continue;
+        own += hook_bytes(config, hook, spec, static_cast<std::int64_t>(plan.prompts[i].size()),
+                          plan.positions[i]);
+      }
+    }
+    if (windows.empty() || bytes + own > kInFlightBytes) {
+      windows.emplace_back();
+      bytes = 0;
+    }
+    bytes += own;
+    windows.back().push_back(static_cast<int>(p));
+  }
+  return windows;
+}
+
+void cut_shards(const ModelConfig& config, const CaptureSpec& spec, CapturePlan& plan) {
+  bool with_logits = false;
+  for (const HookPlan& hook : plan.hooks) with_logits |= hook.hook.site == Site::logits;
+  double work = 0;
+  for (std::size_t p = 0; p < plan.prompts.size(); ++p) {
+    const double own =
+        forward_flop(config, static_cast<std::int64_t>(plan.prompts[p].size()), with_logits);
+    if (plan.shards.empty() || work + own > kShardFlop) {
+      plan.shards.push_back({.range = {static_cast<std::int64_t>(p), 0}, .batches = {}});
+      work = 0;
+    }
+    work += own;
+    ++plan.shards.back().range.count;
+  }
+  for (ShardPlan& shard : plan.shards) {
+    for (std::vector<int>& window : cut_windows(config, spec, plan, shard.range)) {
+      add_batches(std::move(window), plan, spec.compute.batch, shard.batches);
+    }
+  }
+}
+
+std::string advice(const SiteEstimate& largest) {
+  if (largest.site == site_info(Site::pattern).name ||
+      largest.site == site_info(Site::attn_scores).name || largest.site == "pyramid") {
+    return "keep fewer maps with --layers, --heads or --positions, or use --stats-only";
+  }
+  if (largest.site == "statistics") return "use --layout packed, or split the prompts by --shard";
+  return "keep less with --hooks, --layers or --positions";
+}
+
+void check_budget(const CaptureSpec& spec, const CapturePlan& plan) {
+  const std::uint64_t budget = spec.compute.budget;
+  if (budget == 0) return;
+  const auto refuse = [&](const char* what, std::uint64_t bytes, std::string next) {
+    throw Error(ErrorKind::limit, "CA20",
+                {.where = "--budget",
+                 .what = what,
+                 .expected = "at most " + format_bytes(budget),
+                 .got = format_bytes(bytes),
+                 .next = std::move(next)});
+  };
+  if (plan.disk_bytes > budget) {
+    const SiteEstimate& largest = plan.sites.front();
+    refuse("the result would need more disk than the budget", plan.disk_bytes,
+           "the largest site is " + largest.site + " with " + format_bytes(largest.disk_bytes) +
+               ": " + advice(largest));
+  }
+  if (plan.memory.total() > budget) {
+    refuse("the run would need more memory than the budget", plan.memory.total(),
+           "weights take " + format_bytes(plan.memory.weights) + ", activations " +
+               format_bytes(plan.memory.activations) + ": use shorter prompts or --batch 1");
+  }
+}
+
+}  // namespace
+
+CapturePlan plan_capture(const ModelConfig& config, std::vector<EncodedPrompt> prompts,
+                         const CaptureSpec& spec) {
+  CapturePlan plan;
+  plan.prompts = std::move(prompts);
+  plan.layout = choose_layout(spec.layout, plan.prompts.size());
+  plan.hooks = select(config, spec, plan.layout);
+  const bool maps = std::any_of(plan.hooks.begin(), plan.hooks.end(),
+                                [](const HookPlan& hook) { return hook.map; });
+  plan.all_tables = plan.layout == FileLayout::per_prompt || maps;
+  for (int l = 0; l < config.n_layers; ++l) plan.statistics_layers.push_back(l);
+  for (const EncodedPrompt& prompt : plan.prompts) {
+    const std::string where = prompt_place(spec, prompt.line);
+    check_prompt(config, spec, prompt, where);
+    plan.positions.push_back(resolve_positions(prompt, spec.positions));
+  }
+  cut_shards(config, spec, plan);
+  estimate(config, spec, plan);
+  check_budget(spec, plan);
+  return plan;
+}
+
+}  // namespace attnscope

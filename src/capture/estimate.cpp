@@ -1,0 +1,261 @@
+#include "estimate.h"
+
+#include <algorithm>
+#include <map>
+
+#include "attnscope/kernels/attention_statistics.h"
+#include "pyramid.h"
+
+namespace attnscope {
+namespace {
+
+// Stored bytes ÷ bytes of the values, measured on trained models at 512 tokens.
+constexpr double kRoundedMapRatio = 0.32;
+constexpr double kHalfMapRatio = 0.55;
+constexpr double kFloatRatio = 0.93;
+
+constexpr std::int64_t kFloorTokens = 4096;
+
+double disk_ratio(const HookPlan& hook, const CaptureSpec& spec) {
+  if (hook.hook.site != Site::pattern) return kFloatRatio;
+  if (spec.map_format == MapFormat::r10) return kRoundedMapRatio;
+  return spec.map_format == MapFormat::f16 ? kHalfMapRatio : kFloatRatio;
+}
+
+std::int64_t float_bytes(const CaptureSpec& spec) {
+  return spec.compute.dtype == ComputeDType::f64 ? 8 : 4;
+}
+
+std::int64_t compute_bytes(const CaptureSpec& spec) {
+  switch (spec.compute.dtype) {
+    case ComputeDType::f64:
+      return 8;
+    case ComputeDType::f32:
+      return 4;
+    default:
+      return 2;
+  }
+}
+
+std::uint64_t map_bytes(const MapSpec& map) {
+  std::uint64_t values = 0;
+  for (const Tile& tile : TileGrid(map).tiles()) {
+    values += static_cast<std::uint64_t>(tile.heads * tile.queries * tile.keys);
+  }
+  return values * (map.dtype == MapDType::f16 ? 2 : 4);
+}
+
+// All tables of one layer and prompt.
+std::uint64_t table_bytes(std::int64_t heads, std::int64_t tokens, const CapturePlan& plan,
+                          int top_k) {
+  constexpr std::int64_t kOverview = 64;
+  const std::int64_t k = std::min<std::int64_t>(top_k, tokens);
+  const std::int64_t side = std::min(kOverview, tokens);
+  const std::int64_t head_stats = kHeadStatCount * 4;
+  if (!plan.all_tables) return static_cast<std::uint64_t>(heads * head_stats);
+  const std::int64_t rows = tokens * (kRowStatCount * 4 + k * 8);
+  const std::int64_t keys = tokens * 8;
+  return static_cast<std::uint64_t>(heads * (head_stats + rows + keys + side * side));
+}
+
+class SiteTotals {
+ public:
+  void add(const std::string& site, std::uint64_t bytes, double ratio) {
+    SiteEstimate& total = totals_[site];
+    total.site = site;
+    total.value_bytes += bytes;
+    total.disk_bytes += static_cast<std::uint64_t>(static_cast<double>(bytes) * ratio);
+  }
+  std::vector<SiteEstimate> largest_first() const {
+    std::vector<SiteEstimate> sites;
+    for (const auto& [name, total] : totals_) sites.push_back(total);
+    std::stable_sort(sites.begin(), sites.end(),
+                     [](const auto& a, const auto& b) { return a.value_bytes > b.value_bytes; });
+    return sites;
+  }
+
+ private:
+  std::map<std::string, SiteEstimate> totals_;
+};
+
+void estimate_sites(const ModelConfig& config, const CaptureSpec& spec, CapturePlan& plan) {
+  SiteTotals totals;
+  for (std::size_t p = 0; p < plan.prompts.size(); ++p) {
+    const auto tokens = static_cast<std::int64_t>(plan.prompts[p].size());
+    for (const HookPlan& hook : plan.hooks) {
+      totals.add(site_info(hook.hook.site).name,
+                 hook_bytes(config, hook, spec, tokens, plan.positions[p]), disk_ratio(hook, spec));
+      if (hook.hook.site == Site::pattern && plan.positions[p].empty() && has_pyramid(tokens)) {
+        const MapSpec map = map_spec(config, hook, spec, tokens, {});
+        totals.add("pyramid", pyramid_bytes(map.heads, tokens), kRoundedMapRatio);
+      }
+    }
+    for (const int layer : plan.statistics_layers) {
+      totals.add("statistics", table_bytes(config.n_heads(layer), tokens, plan, spec.top_k),
+                 kFloatRatio);
+    }
+  }
+  plan.sites = totals.largest_first();
+}
+
+// Activations that live at once in the largest batch: a few copies of the residual and of one
+// layer's projections and MLP, one block of attention rows, and the logits where they are kept.
+std::uint64_t activation_bytes(const ModelConfig& config, const CaptureSpec& spec,
+                               const CapturePlan& plan, std::int64_t rows, std::int64_t length) {
+  constexpr std::int64_t kQueryBlock = 128;
+  std::int64_t widest = 0;
+  std::int64_t heads = 0;
+  for (const LayerConfig& layer : config.layers) {
+    const AttentionSpec& a = layer.attention;
+    const std::int64_t projections = std::int64_t{a.d_head} * (3 * a.n_heads + 2 * a.n_kv_heads);
+    const std::int64_t mlp = std::int64_t{layer.d_mlp} * (config.mlp == MlpKind::gated ? 3 : 2);
+    widest = std::max(widest, std::max(projections, mlp));
+    heads = std::max(heads, std::int64_t{a.n_heads});
+  }
+  std::int64_t values = rows * length * (6 * std::int64_t{config.d_model} + widest);
+  values += 3 * rows * heads * std::min(kQueryBlock, length) * length;
+  for (const HookPlan& hook : plan.hooks) {
+    if (hook.hook.site == Site::logits) values += rows * length * config.d_vocab_out;
+  }
+  return static_cast<std::uint64_t>(values * std::max<std::int64_t>(4, compute_bytes(spec)));
+}
+
+void estimate_memory(const ModelConfig& config, const CaptureSpec& spec, CapturePlan& plan) {
+  plan.memory.weights = static_cast<std::uint64_t>(parameter_count(config) * compute_bytes(spec));
+  std::uint64_t tile_rows = 0;
+  for (const ShardPlan& shard : plan.shards) {
+    for (const BatchPlan& batch : shard.batches) {
+      std::size_t length = 0;
+      for (const int p : batch.prompts) {
+        length = std::max(length, plan.prompts[static_cast<std::size_t>(p)].size());
+      }
+      const auto rows = static_cast<std::int64_t>(batch.prompts.size());
+      const auto columns = static_cast<std::int64_t>(length);
+      plan.memory.activations =
+          std::max(plan.memory.activations, activation_bytes(config, spec, plan, rows, columns));
+      for (const HookPlan& hook : plan.hooks) {
+        if (!hook.map) continue;
+        const MapSpec map = map_spec(config, hook, spec, columns, {});
+        const std::int64_t height = TileGrid(map).tile_queries();
+        tile_rows = std::max(tile_rows, static_cast<std::uint64_t>(rows * map.heads * height *
+                                                                   columns * float_bytes(spec)));
+      }
+    }
+  }
+  const std::uint64_t held = plan.layout == FileLayout::packed ? kInFlightBytes : 0;
+  plan.memory.in_flight = kInFlightBytes + held + tile_rows;
+}
+
+}  // namespace
+
+double forward_flop(const ModelConfig& config, std::int64_t tokens, bool with_logits) {
+  double per_token = 0;
+  double per_pair = 0;
+  for (const LayerConfig& layer : config.layers) {
+    const AttentionSpec& a = layer.attention;
+    const double width = static_cast<double>(a.d_head);
+    per_token += config.d_model * width * (2.0 * a.n_heads + 2.0 * a.n_kv_heads);
+    if (config.mlp != MlpKind::none) {
+      per_token += (config.mlp == MlpKind::gated ? 3.0 : 2.0) * config.d_model *
+                   static_cast<double>(layer.d_mlp);
+    }
+    per_pair += 2.0 * a.n_heads * width;
+  }
+  if (with_logits) per_token += static_cast<double>(config.d_model) * config.d_vocab_out;
+  const auto t = static_cast<double>(tokens);
+  return 2 * (per_token * t + per_pair * t * t);
+}
+
+MapSpec map_spec(const ModelConfig& config, const HookPlan& hook, const CaptureSpec& spec,
+                 std::int64_t tokens, const std::vector<int>& positions) {
+  const AttentionSpec& attention =
+      config.layers[static_cast<std::size_t>(hook.hook.layer)].attention;
+  MapSpec map;
+  map.kind = hook.hook.site == Site::pattern ? MapKind::pattern : MapKind::scores;
+  map.heads = hook.heads.empty() ? attention.n_heads : static_cast<std::int64_t>(hook.heads.size());
+  map.queries = positions.empty() ? tokens : static_cast<std::int64_t>(positions.size());
+  map.keys = tokens;
+  map.subset.heads.assign(hook.heads.begin(), hook.heads.end());
+  map.subset.q_positions.assign(positions.begin(), positions.end());
+  map.causal = attention.mask == MaskKind::causal;
+  map.window = attention.window;
+  if (map.kind == MapKind::scores) {
+    map.dtype = MapDType::f32;
+    map.row_sum = RowSum::free;
+    return map;
+  }
+  switch (spec.map_format) {
+    case MapFormat::r10:
+      map.dtype = MapDType::r10;
+      break;
+    case MapFormat::f16:
+      map.dtype = MapDType::f16;
+      break;
+    case MapFormat::f32:
+      map.dtype = MapDType::f32;
+      break;
+  }
+  map.floor = map.dtype == MapDType::r10 && tokens >= kFloorTokens ? Floor::on : Floor::off;
+  if (attention.learned_sink) map.row_sum = RowSum::sink;
+  if (attention.softmax_mix != 1.0) map.row_sum = RowSum::free;
+  return map;
+}
+
+std::int64_t values_per_position(const ModelConfig& config, const HookPlan& hook) {
+  const bool in_layer = hook.hook.layer >= 0;
+  const LayerConfig layer =
+      in_layer ? config.layers[static_cast<std::size_t>(hook.hook.layer)] : LayerConfig{};
+  const AttentionSpec& a = layer.attention;
+  const auto chosen = [&](int all) {
+    return hook.heads.empty() ? std::int64_t{all} : static_cast<std::int64_t>(hook.heads.size());
+  };
+  switch (hook.hook.site) {
+    case Site::q:
+    case Site::rot_q:
+    case Site::z:
+      return chosen(a.n_heads) * a.d_head;
+    case Site::k:
+    case Site::v:
+    case Site::rot_k:
+      return chosen(a.n_kv_heads) * a.d_head;
+    case Site::result:
+      return chosen(a.n_heads) * config.d_model;
+    case Site::ln1_scale:
+    case Site::ln2_scale:
+    case Site::ln_final_scale:
+      return 1;
+    case Site::mlp_pre:
+    case Site::mlp_pre_linear:
+    case Site::mlp_post:
+      return layer.d_mlp;
+    case Site::logits:
+      return config.d_vocab_out;
+    default:
+      return config.d_model;
+  }
+}
+
+std::uint64_t hook_bytes(const ModelConfig& config, const HookPlan& hook, const CaptureSpec& spec,
+                         std::int64_t tokens, const std::vector<int>& positions) {
+  if (hook.map) return map_bytes(map_spec(config, hook, spec, tokens, positions));
+  const std::int64_t rows =
+      positions.empty() ? tokens : static_cast<std::int64_t>(positions.size());
+  return static_cast<std::uint64_t>(rows * values_per_position(config, hook) * float_bytes(spec));
+}
+
+void estimate(const ModelConfig& config, const CaptureSpec& spec, CapturePlan& plan) {
+  bool with_logits = false;
+  for (const HookPlan& hook : plan.hooks) with_logits |= hook.hook.site == Site::logits;
+  for (const EncodedPrompt& prompt : plan.prompts) {
+    const auto tokens = static_cast<std::int64_t>(prompt.size());
+    plan.tokens += tokens;
+    plan.flop += forward_flop(config, tokens, with_logits);
+  }
+  estimate_sites(config, spec, plan);
+  for (const SiteEstimate& site : plan.sites) plan.disk_bytes += site.disk_bytes;
+  // The shards stay until the merged file is on disk.
+  if (plan.shards.size() > 1) plan.disk_bytes *= 2;
+  estimate_memory(config, spec, plan);
+}
+
+}  // namespace attnscope

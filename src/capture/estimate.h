@@ -1,0 +1,33 @@
+// File: estimate.h
+// Work, memory and bytes of a capture, from the configuration alone.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "attnscope/capture/capture_plan.h"
+
+namespace attnscope {
+
+// Floating-point operations of one prompt of `tokens` tokens, attention maps in full.
+double forward_flop(const ModelConfig& config, std::int64_t tokens, bool with_logits);
+
+// How one stored map is described, whatever its prompt.
+MapSpec map_spec(const ModelConfig& config, const HookPlan& hook, const CaptureSpec& spec,
+                 std::int64_t tokens, const std::vector<int>& positions);
+
+// Values along the axes of a site other than positions: z has heads × d_head.
+std::int64_t values_per_position(const ModelConfig& config, const HookPlan& hook);
+
+// Bytes of the values that one prompt adds to the file for this hook.
+std::uint64_t hook_bytes(const ModelConfig& config, const HookPlan& hook, const CaptureSpec& spec,
+                         std::int64_t tokens, const std::vector<int>& positions);
+
+// Fills tokens, flop, sites, disk_bytes and memory of a plan that is complete otherwise.
+void estimate(const ModelConfig& config, const CaptureSpec& spec, CapturePlan& plan);
+
+// Compressed results that may wait for the writer, and results of the packed layout that wait for
+// their turn.
+inline constexpr std::uint64_t kInFlightBytes = std::uint64_t{64} << 20;
+
+}  // namespace attnscope

@@ -1,0 +1,35 @@
+// File: prompt_set.h
+// The prompts that a spec names, as tokens.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "attnscope/checkpoint/checkpoint.h"
+#include "attnscope/data/encoded_prompt.h"
+#include "attnscope/data/prompt_reader.h"
+#include "attnscope/spec/capture_spec.h"
+
+namespace attnscope {
+
+struct PromptSet {
+  std::vector<EncodedPrompt> prompts;  // of this process's part (--shard) only
+  std::int64_t all_prompts = 0;        // of every part
+  std::vector<SkippedLine> skipped;
+  std::string file_sha256;  // of the prompt file; empty without one
+};
+
+// Reads, encodes and checks. Under skip_bad a prompt that cannot be encoded or is too long is
+// passed over and counted.
+PromptSet load_prompts(const CaptureSpec& spec, const Checkpoint& checkpoint);
+
+// Throws Error (exit 2) when the model cannot take the prompt: an id outside the vocabulary, a
+// token type that does not exist, more tokens than the context. `where` names the prompt.
+void check_prompt(const ModelConfig& config, const CaptureSpec& spec, const EncodedPrompt& prompt,
+                  const std::string& where);
+
+// "--prompt", or "FILE:12".
+std::string prompt_place(const CaptureSpec& spec, std::int64_t line);
+
+}  // namespace attnscope
