@@ -34,6 +34,6 @@ char density(double place);
 int nearest_of_256(Rgb color);
 
 // "0 ▇▇▇▇▇▇ 0.98" and the name of the values.
-void put_legend(Ink& ink, const Scale& scale, const std::string& name, ColorDepth depth);
+void put_legend(Ink& ink, const Scale& scale, const std::string& name, const TerminalStyle& style);
 
 }  // namespace attnscope::render

@@ -1,6 +1,7 @@
 #include "layout.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <string_view>
 
@@ -30,9 +31,23 @@ double widest_label(const std::vector<std::string>& labels, double size) {
   return widest == 0 ? 0 : widest + kLabelGap;
 }
 
+// Short labels, such as head numbers, need not be turned.
+bool column_labels_lie(const HeatMap& map, const MapLook& look) {
+  return widest_label(map.column_labels, look.label_size) < look.cell_width;
+}
+
 // A number with few digits, for cells and ticks.
 std::string short_number(double value) {
   return format_number(value, 3);
+}
+
+// With two decimals, fewer for large values.
+std::string cell_number(float value) {
+  char buffer[64];
+  const int decimals = std::abs(value) < 9.995F ? 2 : std::abs(value) < 99.95F ? 1 : 0;
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, static_cast<double>(value),
+                                 std::chars_format::fixed, decimals);
+  return {buffer, end.ptr};
 }
 
 void draw_cells(Scene& scene, const HeatMap& map, const Scale& scale, const MapLook& look,
@@ -64,7 +79,7 @@ void draw_numbers(Scene& scene, const HeatMap& map, const Scale& scale, const Ma
       if (map.is_hidden(row, column) || std::isnan(value)) continue;
       scene.shapes.push_back(Text{.x = corner.x + (column + 0.5) * look.cell_width - look.gap / 2,
                                   .y = corner.y + (row + 0.5) * look.cell_height + 0.32 * size,
-                                  .text = format_number(std::round(value * 100.0) / 100, 3),
+                                  .text = cell_number(value),
                                   .size = size,
                                   .anchor = Anchor::middle,
                                   .color = text_color_on(scale.color(value))});
@@ -87,16 +102,24 @@ void draw_row_labels(Scene& scene, const HeatMap& map, const MapLook& look, Corn
 
 void draw_column_labels(Scene& scene, const HeatMap& map, const MapLook& look, Corner corner) {
   const double below = corner.y + map.rows * look.cell_height + kLabelGap - look.gap;
+  const bool lie = column_labels_lie(map, look);
   for (std::size_t i = 0; i < map.column_labels.size();
        i += static_cast<std::size_t>(look.label_step)) {
     const double middle = corner.x + (static_cast<double>(i) + 0.5) * look.cell_width;
-    scene.shapes.push_back(Text{.x = middle - look.gap / 2 + 0.33 * look.label_size,
-                                .y = below,
-                                .text = short_label(map.column_labels[i]),
-                                .size = look.label_size,
-                                .anchor = Anchor::end,
-                                .direction = Direction::upwards,
-                                .color = kInk});
+    Text label{.x = middle - look.gap / 2,
+               .y = below,
+               .text = short_label(map.column_labels[i]),
+               .size = look.label_size,
+               .anchor = Anchor::middle,
+               .color = kInk};
+    if (lie) {
+      label.y += 0.7 * look.label_size;
+    } else {
+      label.x += 0.33 * look.label_size;
+      label.anchor = Anchor::end;
+      label.direction = Direction::upwards;
+    }
+    scene.shapes.push_back(std::move(label));
   }
 }
 
@@ -137,7 +160,9 @@ MapLook look_of(const HeatMap& map, double cell, Labels labels) {
   look.label_size = std::clamp(cell * 0.85, kSmallestLabel, kLargestLabel);
   look.label_step = std::max(1, static_cast<int>(std::ceil(kSmallestLabel / cell)));
   look.labels_width = widest_label(map.row_labels, look.label_size);
-  look.labels_height = widest_label(map.column_labels, look.label_size);
+  look.labels_height = column_labels_lie(map, look)
+                           ? look.label_size + kLabelGap
+                           : widest_label(map.column_labels, look.label_size);
   return look;
 }
 
@@ -164,7 +189,7 @@ double draw_color_bar(Scene& scene, const Scale& scale, const std::string& name,
   }
   scene.shapes.push_back(std::move(bar));
   const Ticks ticks =
-      round_ticks(scale.low, scale.high, std::clamp(static_cast<int>(height / 40), 2, 6));
+      round_ticks(scale.low, scale.high, std::clamp(static_cast<int>(height / 30), 2, 6));
   double widest = 0;
   for (int i = 0; i < ticks.count; ++i) {
     const double y = corner.y + height * (1 - scale.place(ticks.at(i)));

@@ -1,6 +1,6 @@
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <cstdio>
 
 #include "attnscope/render/label.h"
 #include "attnscope/support/text.h"
@@ -15,10 +15,11 @@ constexpr int kLayerWidth = 10;  // "layer 123 "
 
 // Values for people: two decimals below 10, fewer above; always five columns at most.
 std::string short_value(float value) {
-  char buffer[32];
-  const int decimals = std::abs(value) < 9.995 ? 2 : std::abs(value) < 999.5 ? 1 : 0;
-  std::snprintf(buffer, sizeof buffer, "%.*f", decimals, static_cast<double>(value));
-  return buffer;
+  char buffer[64];
+  const int decimals = std::abs(value) < 9.995F ? 2 : std::abs(value) < 999.5F ? 1 : 0;
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, static_cast<double>(value),
+                                 std::chars_format::fixed, decimals);
+  return {buffer, end.ptr};
 }
 
 int cell_width_for(int heads, int columns) {
@@ -66,7 +67,7 @@ std::string terminal_head_grid(const HeadGrid& grid, const TerminalStyle& style)
     }
     ink.end_line();
   }
-  put_legend(ink, scale, grid.statistic, style.color);
+  put_legend(ink, scale, grid.statistic, style);
   return ink.text();
 }
 

@@ -45,7 +45,8 @@ Plan plan_of(const HeatMap& map, const TerminalStyle& style) {
   plan.shape = style.color == ColorDepth::none ? CellShape::one_column : CellShape::half_block;
   // Blocks are square on the screen, where a character is twice as high as wide.
   const int block = std::max(1, (map.columns + room - 1) / room);
-  const int row_block = plan.shape == CellShape::one_column ? 2 * block : block;
+  const bool tall = plan.shape == CellShape::one_column && block > 1;
+  const int row_block = tall ? 2 * block : block;
   plan.pooled =
       max_pool(map, (map.rows + row_block - 1) / row_block, (map.columns + block - 1) / block);
   return plan;
@@ -133,7 +134,7 @@ std::string terminal_heat_map(const HeatMap& given, const TerminalStyle& style) 
     ink.end_line();
   }
   put_column_labels(ink, map, plan.label_width, plan.shape == CellShape::two_columns ? 2 : 1);
-  put_legend(ink, scale, map.value_name, style.color);
+  put_legend(ink, scale, map.value_name, style);
   if (plan.pooled.row_block > 1 || plan.pooled.column_block > 1) {
     ink.put("note: each cell is the largest of " + std::to_string(plan.pooled.row_block) + " × " +
             std::to_string(plan.pooled.column_block) + " values, to fit " +

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "attnscope/render/label.h"
 #include "attnscope/support/text.h"
 #include "ink.h"
 
@@ -117,19 +118,21 @@ char density(double place) {
   return kRamp[static_cast<std::size_t>(std::clamp(std::floor(place * steps), 0.0, steps - 1))];
 }
 
-void put_legend(Ink& ink, const Scale& scale, const std::string& name, ColorDepth depth) {
-  constexpr int kWidth = 27;
-  ink.put(format_number(scale.low, 3) + " ");
-  for (int i = 0; i < kWidth; ++i) {
-    const double place = (i + 0.5) / kWidth;
-    if (depth == ColorDepth::none) {
+void put_legend(Ink& ink, const Scale& scale, const std::string& name, const TerminalStyle& style) {
+  const std::string low = format_number(scale.low, 3) + " ";
+  const std::string high = " " + format_number(scale.high, 3) + "  ";
+  const int taken = display_width(low) + display_width(high) + display_width(name);
+  const int width = std::clamp(style.columns - taken, 5, 27);
+  ink.put(low);
+  for (int i = 0; i < width; ++i) {
+    const double place = (i + 0.5) / width;
+    if (style.color == ColorDepth::none) {
       ink.put(std::string(1, density(place)));
     } else {
       ink.put(" ", std::nullopt, color_at(scale.map, place));
     }
   }
-  ink.put(" " + format_number(scale.high, 3), std::nullopt, std::nullopt);
-  ink.put("  " + name);
+  ink.put(high + name, std::nullopt, std::nullopt);
   ink.end_line();
 }
 
