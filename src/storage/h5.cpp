@@ -23,9 +23,7 @@ herr_t keep_first(unsigned n, const H5E_error2_t* entry, void* out) {
 
 // "No space left on device" out of the library's long sentence, else the sentence.
 std::string cause_of_failure() {
-  std::string cause;
-  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_first, &cause);
-  H5Eclear2(H5E_DEFAULT);
+  std::string cause = take_error();
   const std::string mark = "error message = '";
   if (const auto begin = cause.find(mark); begin != std::string::npos) {
     const auto end = cause.find('\'', begin + mark.size());
@@ -53,6 +51,13 @@ int close_file(Id id) {
 }
 
 }  // namespace
+
+std::string take_error() {
+  std::string cause;
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_first, &cause);
+  H5Eclear2(H5E_DEFAULT);
+  return cause;
+}
 
 void prepare_library() {
   // H5dont_atexit must come before the first use of the library.

@@ -23,6 +23,9 @@ void prepare_library();
 [[noreturn]] void throw_h5(Context& context, const char* code, const std::string& object,
                            const std::string& what);
 
+// The library's description nearest to the cause of the last failure; clears its error stack.
+std::string take_error();
+
 // The file's content is refused before the library gets to read it.
 [[noreturn]] void refuse(const Context& context, const std::string& object, const std::string& what,
                          const std::string& expected, const std::string& got);

@@ -71,8 +71,10 @@ struct AttributeValue {
   const void* data;
 };
 
+// An attribute of that name is replaced.
 bool write_attribute(Id object, const std::string& name, const AttributeValue& value) {
   prepare_library();
+  if (H5Aexists(object, name.c_str()) > 0 && H5Adelete(object, name.c_str()) < 0) return false;
   const Handle space =
       own_space(value.count ? H5Screate_simple(1, &*value.count, nullptr) : H5Screate(H5S_SCALAR));
   const Handle attribute = own_attribute(

@@ -19,13 +19,6 @@ std::string as_text(const ColumnValue& value) {
   return std::get<std::string>(value);
 }
 
-void write_rows(h5::Dataset& dataset, std::int64_t first, std::uint64_t rows, const void* data) {
-  h5::Slab slab{.offset = h5::Dims(dataset.dims().size(), 0), .extent = dataset.dims()};
-  slab.offset[0] = static_cast<std::uint64_t>(first);
-  slab.extent[0] = rows;
-  if (rows > 0) dataset.write(slab, data);
-}
-
 // One column of the prompt table: text if any value is text, integers if all are, else numbers.
 // A prompt without the column has "" or NaN.
 void put_column(h5::Group& group, const std::string& name,
@@ -68,6 +61,14 @@ void put_column(h5::Group& group, const std::string& name,
 }
 
 }  // namespace
+
+void storage_detail::write_rows(h5::Dataset& dataset, std::int64_t first, std::uint64_t rows,
+                                const void* data) {
+  h5::Slab slab{.offset = h5::Dims(dataset.dims().size(), 0), .extent = dataset.dims()};
+  slab.offset[0] = static_cast<std::uint64_t>(first);
+  slab.extent[0] = rows;
+  if (rows > 0) dataset.write(slab, data);
+}
 
 void CaptureWriter::State::add_packed(const PromptRecord& prompt,
                                       std::span<const std::int64_t> positions) {
@@ -134,6 +135,19 @@ void CaptureWriter::State::add_packed(const PromptRecord& prompt,
   packed.columns.emplace_back(prompt.columns.begin(), prompt.columns.end());
 }
 
+h5::Dataset& CaptureWriter::State::packed_site(HookId hook, const h5::Type& type, h5::Dims dims,
+                                               const std::vector<std::int64_t>& heads) {
+  const auto found = packed.sites.find(hook);
+  if (found != packed.sites.end()) return found->second;
+  dims[0] = static_cast<std::uint64_t>(options.packed.rows);
+  h5::Group group = root->require_group("packed");
+  h5::Dataset dataset =
+      create_table(group, hook_name(hook), {.type = type, .dims = dims, .packing = Packing::raw},
+                   {site_label(hook), hook.layer, stored_dims(hook.site, FileLayout::packed)});
+  if (!heads.empty()) dataset.set_integers("heads", heads);
+  return packed.sites[hook] = std::move(dataset);
+}
+
 void CaptureWriter::State::write_packed_site(int prompt, HookId hook, const TensorView& value,
                                              const Subset& subset) {
   const std::int64_t first = packed.row_offsets[static_cast<std::size_t>(prompt)];
@@ -143,20 +157,10 @@ void CaptureWriter::State::write_packed_site(int prompt, HookId hook, const Tens
            std::to_string(rows) + " rows at " + std::to_string(packed.site_rows[hook]),
            std::to_string(value.shape[0]) + " at " + std::to_string(first));
   }
-  if (packed.sites.find(hook) == packed.sites.end()) {
-    h5::Dims dims = dims_of(value);
-    dims[0] = static_cast<std::uint64_t>(options.packed.rows);
-    h5::Group group = root->require_group("packed");
-    h5::Dataset dataset =
-        create_table(group, hook_name(hook),
-                     {.type = h5::type_of(value.dtype), .dims = dims, .packing = Packing::raw},
-                     {site_label(hook), hook.layer, stored_dims(hook.site, FileLayout::packed)});
-    if (!subset.heads.empty()) dataset.set_integers("heads", subset.heads);
-    packed.sites[hook] = std::move(dataset);
-  }
+  h5::Dataset& dataset = packed_site(hook, h5::type_of(value.dtype), dims_of(value), subset.heads);
   const std::vector<std::byte> copy =
       value.is_contiguous() ? std::vector<std::byte>{} : dense(value);
-  write_rows(packed.sites[hook], first, static_cast<std::uint64_t>(rows),
+  write_rows(dataset, first, static_cast<std::uint64_t>(rows),
              value.is_contiguous() ? value.data : copy.data());
   packed.site_rows[hook] = first + rows;
 }
@@ -165,29 +169,33 @@ void CaptureWriter::State::write_packed_head_stats(const OpenAttention& attentio
                                                    std::span<const std::byte> values,
                                                    std::int64_t slot) {
   const AttentionPlan& plan = attention.plan;
+  h5::Dataset& table = packed_head_stats(plan);
+  table.write(
+      {.offset = {static_cast<std::uint64_t>(attention.prompt), static_cast<std::uint64_t>(slot), 0,
+                  0},
+       .extent = {1, 1, static_cast<std::uint64_t>(attention.heads), plan.head_stats.size()}},
+      values.data());
+}
+
+h5::Dataset& CaptureWriter::State::packed_head_stats(const AttentionPlan& plan) {
+  const auto found = packed.head_stats.find(plan.stack);
+  if (found != packed.head_stats.end()) return found->second;
   const std::uint64_t layers = plan.layers.size();
-  const auto heads = static_cast<std::uint64_t>(attention.heads);
-  if (packed.head_stats.find(plan.stack) == packed.head_stats.end()) {
-    h5::Group group =
-        root->require_group(std::string("packed/attention/") + stack_name(plan.stack));
-    const Labels by_layer{"attention", -1, {"l"}};
-    const TableSpec list{.type = h5::Type::of(h5::Scalar::i64), .dims = {layers}};
-    put_table(group, "layers", list, by_layer, bytes_of(plan.layers), compressor);
-    put_table(group, "n_heads", list, by_layer, bytes_of(plan.n_heads), compressor);
-    h5::Dataset table = create_table(group, "head_stats",
-                                     {.type = h5::Type::of(h5::Scalar::f32),
-                                      .dims = {static_cast<std::uint64_t>(options.packed.prompts),
-                                               layers, heads, plan.head_stats.size()},
-                                      .packing = Packing::raw},
-                                     {"attn.hook_pattern", -1, {"p", "l", "h", "s"}});
-    table.set_texts("names", plan.head_stats);
-    packed.head_stats[plan.stack] = std::move(table);
-  }
-  h5::Dataset& table = packed.head_stats[plan.stack];
-  table.write({.offset = {static_cast<std::uint64_t>(attention.prompt),
-                          static_cast<std::uint64_t>(slot), 0, 0},
-               .extent = {1, 1, heads, plan.head_stats.size()}},
-              values.data());
+  const std::uint64_t heads =
+      static_cast<std::uint64_t>(*std::max_element(plan.n_heads.begin(), plan.n_heads.end()));
+  h5::Group group = root->require_group(std::string("packed/attention/") + stack_name(plan.stack));
+  const Labels by_layer{"attention", -1, {"l"}};
+  const TableSpec list{.type = h5::Type::of(h5::Scalar::i64), .dims = {layers}};
+  put_table(group, "layers", list, by_layer, bytes_of(plan.layers), compressor);
+  put_table(group, "n_heads", list, by_layer, bytes_of(plan.n_heads), compressor);
+  h5::Dataset table = create_table(group, "head_stats",
+                                   {.type = h5::Type::of(h5::Scalar::f32),
+                                    .dims = {static_cast<std::uint64_t>(options.packed.prompts),
+                                             layers, heads, plan.head_stats.size()},
+                                    .packing = Packing::raw},
+                                   {"attn.hook_pattern", -1, {"p", "l", "h", "s"}});
+  table.set_texts("names", plan.head_stats);
+  return packed.head_stats[plan.stack] = std::move(table);
 }
 
 void CaptureWriter::State::finish_packed() {

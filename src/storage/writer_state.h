@@ -67,6 +67,10 @@ struct CaptureWriter::State {
   void write_packed_site(int prompt, HookId hook, const TensorView& value, const Subset& subset);
   void write_packed_head_stats(const storage_detail::OpenAttention& attention,
                                std::span<const std::byte> values, std::int64_t slot);
+  // Made at first sight; `dims` with any number of rows.
+  h5::Dataset& packed_site(HookId hook, const h5::Type& type, h5::Dims dims,
+                           const std::vector<std::int64_t>& heads);
+  h5::Dataset& packed_head_stats(const AttentionPlan& plan);
   void finish_packed();
 };
 
@@ -81,6 +85,8 @@ std::string site_label(HookId hook);
 h5::Dims dims_of(const TensorView& value);
 // The values one after the other, whatever the strides.
 std::vector<std::byte> dense(const TensorView& value);
+// Rows [first, first + rows) of the first axis.
+void write_rows(h5::Dataset& dataset, std::int64_t first, std::uint64_t rows, const void* data);
 // Names of columns become attributes or datasets: no '/', no control bytes, none of ours.
 void require_column_name(const std::string& name);
 

@@ -39,7 +39,7 @@ struct OutputOptions {
   std::string path;  // OUT.h5
   IfExists if_exists = IfExists::refuse;
   std::string run_id;       // FileInfo::run_id of every shard
-  std::string config_json;  // resolved configuration, an object; compared key by key on resume
+  std::string config_json;  // an object, as RunInfo::options_json; compared key by key on resume
   std::vector<ShardRange> shards{{0, 1}};
 };
 

@@ -24,6 +24,10 @@
 
 namespace attnscope {
 
+namespace storage_detail {
+class Joiner;
+}
+
 enum class Trust : std::uint8_t {
   // The whole structure is first read in a child process with limits on memory and time, because
   // a damaged file can crash the HDF5 library. Costs some milliseconds; for processes that are
@@ -113,6 +117,7 @@ class CaptureReader {
   Array read_table(int prompt, Stack stack, AttentionTable table) const;
 
  private:
+  friend class storage_detail::Joiner;  // copies whole blocks of prompts
   struct State;
   std::unique_ptr<State> state_;
 };

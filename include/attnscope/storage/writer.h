@@ -28,6 +28,10 @@
 
 namespace attnscope {
 
+namespace storage_detail {
+class Joiner;
+}
+
 // Totals of the packed layout; known before the run, so that nothing has to be held or moved.
 struct PackedPlan {
   std::int64_t prompts = 0;          // P
@@ -118,6 +122,7 @@ class CaptureWriter {
   void finish();
 
  private:
+  friend class storage_detail::Joiner;  // copies whole blocks of prompts
   struct State;
   std::unique_ptr<State> state_;
 };

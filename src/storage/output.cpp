@@ -1,0 +1,283 @@
+#include "attnscope/storage/output.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "attnscope/storage/reader.h"
+#include "attnscope/support/error.h"
+#include "attnscope/support/file.h"
+#include "attnscope/support/json.h"
+#include "attnscope/support/utf8.h"
+#include "commit.h"
+#include "join.h"
+
+namespace attnscope {
+
+namespace fs = std::filesystem;
+using namespace storage_detail;  // NOLINT: the module's own helpers
+
+namespace {
+
+constexpr std::uint64_t kMaxManifestBytes = 64U << 20U;
+constexpr const char* kManifestSchema = "attnscope-parts/1";
+
+bool exists(const std::string& path) {
+  struct stat info {};
+  return ::lstat(path.c_str(), &info) == 0;
+}
+
+nlohmann::json config_of(const OutputOptions& options) {
+  return options.config_json.empty() ? nlohmann::json::object()
+                                     : parse_json(options.config_json, "configuration", "OU14");
+}
+
+std::string manifest_text(const OutputOptions& options) {
+  nlohmann::json plan = nlohmann::json::array();
+  for (const ShardRange& shard : options.shards) plan.push_back({shard.first, shard.count});
+  const nlohmann::json manifest{{"schema", kManifestSchema},
+                                {"run_id", options.run_id},
+                                {"config", config_of(options)},
+                                {"shards", plan}};
+  return manifest.dump(1) + "\n";
+}
+
+// The first key whose value differs, "a.b"; "" if none does.
+std::string differing_key(const nlohmann::json& before, const nlohmann::json& now) {
+  for (const auto* side : {&before, &now}) {
+    for (const auto& [key, value] : side->items()) {
+      const auto a = before.find(key);
+      const auto b = now.find(key);
+      if (a == before.end() || b == now.end()) return key;
+      if (*a == *b) continue;
+      if (!a->is_object() || !b->is_object()) return key;
+      return key + "." + differing_key(*a, *b);
+    }
+  }
+  return {};
+}
+
+std::string value_at(const nlohmann::json& config, const std::string& key) {
+  const nlohmann::json* value = &config;
+  for (std::size_t begin = 0; begin <= key.size();) {
+    const std::size_t end = std::min(key.find('.', begin), key.size());
+    const std::string part = key.substr(begin, end - begin);
+    if (!value->is_object() || !value->contains(part)) return "nothing";
+    value = &value->at(part);
+    begin = end + 1;
+  }
+  return quote(value->dump());
+}
+
+[[noreturn]] void other_configuration(const std::string& where, const std::string& key,
+                                      const nlohmann::json& before, const nlohmann::json& now) {
+  throw Error(
+      ErrorKind::input, "OU13",
+      {.where = escape_untrusted(where, 4096),
+       .what = "cannot resume: " + (key.empty() ? "the model, the inputs or the program differ"
+                                                : quote(key) + " differs from the run before"),
+       .expected = key.empty() ? "" : value_at(before, key),
+       .got = key.empty() ? "" : value_at(now, key),
+       .next = "run with the same options, or with --force to start over"});
+}
+
+}  // namespace
+
+struct Output::State {
+  OutputOptions options;
+  std::optional<FileLock> lock;
+  bool complete = false;
+  std::vector<bool> committed;
+
+  bool is_sharded() const { return options.shards.size() > 1; }
+  std::string parts() const { return options.path + ".parts"; }
+  std::string manifest() const { return parts() + "/manifest.json"; }
+  std::string temporary() const { return options.path + ".tmp"; }
+  std::string shard_path(int shard) const {
+    if (!is_sharded()) return options.path;
+    std::array<char, 32> name{};
+    std::snprintf(name.data(), name.size(), "/shard-%06d.h5", shard);
+    return parts() + name.data();
+  }
+  std::string shard_temporary(int shard) const { return shard_path(shard) + ".tmp"; }
+
+  void require_absent() const;
+  void remove_leftovers() const;
+  void start_parts() const;
+  void resume_finished();
+  void resume_parts(Warnings& warnings);
+  std::string damage_of(int shard) const;
+};
+
+void Output::State::require_absent() const {
+  for (const std::string& path : {options.path, parts()}) {
+    if (!exists(path)) continue;
+    const bool unfinished = path != options.path;
+    throw Error(ErrorKind::output, "OU10",
+                {.where = escape_untrusted(path, 4096),
+                 .what = unfinished ? "an unfinished run is there" : "the output exists",
+                 .next = unfinished ? "--resume continues it, --force starts over"
+                                    : "choose another -o, or --force to replace it"});
+  }
+}
+
+void Output::State::remove_leftovers() const {
+  ::unlink(temporary().c_str());
+  if (!fs::is_directory(parts())) return;
+  for (const auto& entry : fs::directory_iterator(parts())) {
+    if (entry.path().filename().string().find(".tmp") != std::string::npos) {
+      fs::remove(entry.path());
+    }
+  }
+}
+
+void Output::State::start_parts() const {
+  std::error_code error;
+  fs::create_directory(parts(), error);
+  if (error) {
+    throw Error(ErrorKind::output, "OU12",
+                {.where = escape_untrusted(parts(), 4096),
+                 .what = "cannot create the folder: " + error.message()});
+  }
+  write_file_atomically(manifest(), manifest_text(options), WriteMode::create);
+  sync_folder(folder_of(options.path));
+}
+
+// OUT.h5 is there: nothing is left to do if it is this run's.
+void Output::State::resume_finished() {
+  const CaptureReader reader(options.path, {.trust = Trust::own});
+  if (reader.file().run_id != options.run_id) {
+    const std::string before = reader.run().options_json;
+    const nlohmann::json old =
+        before.empty() ? nlohmann::json::object() : parse_json(before, options.path, "OU14");
+    const nlohmann::json now = config_of(options);
+    other_configuration(options.path, differing_key(old, now), old, now);
+  }
+  complete = true;
+  committed.assign(options.shards.size(), true);
+  // The merge may have been killed between the rename and this.
+  fs::remove_all(parts());
+}
+
+// Why a committed shard cannot be used; "" if it can.
+std::string Output::State::damage_of(int shard) const {
+  try {
+    const std::string path = shard_path(shard);
+    const CaptureReader reader(path, {.trust = Trust::own});
+    const ShardId expected{shard, static_cast<int>(options.shards.size())};
+    if (reader.file().shard != expected || reader.file().run_id != options.run_id) {
+      return "it belongs to another run or place";
+    }
+    const std::string damaged = first_damaged_dataset(h5::File::open(path));
+    return damaged.empty() ? "" : "SHA-256 of " + quote(damaged, 300) + " differs";
+  } catch (const Error& error) {
+    return error.detail().what;
+  }
+}
+
+void Output::State::resume_parts(Warnings& warnings) {
+  if (!exists(manifest())) {
+    // Killed before the plan was written: nothing was committed.
+    fs::remove_all(parts());
+    return start_parts();
+  }
+  const nlohmann::json before =
+      parse_json(read_text_file(manifest(), "OU14", kMaxManifestBytes), manifest(), "OU14");
+  const JsonObject object(before, manifest(), "OU14");
+  const nlohmann::json now = nlohmann::json::parse(manifest_text(options));
+  if (before != now) {
+    const nlohmann::json& old = object.require("config");
+    other_configuration(manifest(), differing_key(old, now.at("config")), old, now.at("config"));
+  }
+  for (int shard = 0; shard < static_cast<int>(options.shards.size()); ++shard) {
+    if (!exists(shard_path(shard))) continue;
+    const std::string damage = damage_of(shard);
+    if (damage.empty()) {
+      committed[static_cast<std::size_t>(shard)] = true;
+    } else {
+      warnings.add(escape_untrusted(shard_path(shard), 4096) + ": " + damage +
+                   "; this shard is computed again");
+      ::unlink(shard_path(shard).c_str());
+    }
+  }
+}
+
+Output::Output(OutputOptions options, Warnings& warnings) : state_(std::make_unique<State>()) {
+  State& s = *state_;
+  s.options = std::move(options);
+  s.committed.assign(s.options.shards.size(), false);
+  require_writable_folder(s.options.path);
+  s.lock.emplace(s.options.path + ".lock");
+  if (s.options.if_exists == IfExists::refuse) s.require_absent();
+  s.remove_leftovers();
+  const bool resume = s.options.if_exists == IfExists::resume;
+  if (resume && exists(s.options.path)) {
+    s.resume_finished();
+  } else if (resume && s.is_sharded() && exists(s.parts())) {
+    s.resume_parts(warnings);
+  } else {
+    fs::remove_all(s.parts());
+    if (s.is_sharded()) s.start_parts();
+  }
+}
+
+Output::~Output() = default;
+Output::Output(Output&&) noexcept = default;
+
+int Output::shards() const {
+  return static_cast<int>(state_->options.shards.size());
+}
+bool Output::complete() const {
+  return state_->complete;
+}
+bool Output::is_committed(int shard) const {
+  return state_->committed.at(static_cast<std::size_t>(shard));
+}
+
+std::string Output::begin(int shard) {
+  if (is_committed(shard)) {
+    throw Error(ErrorKind::internal, "OU15",
+                {.where = state_->shard_path(shard), .what = "the shard is committed already"});
+  }
+  return state_->is_sharded() ? state_->shard_temporary(shard) : state_->temporary();
+}
+
+void Output::commit(int shard) {
+  State& s = *state_;
+  const std::string temporary = begin(shard);
+  const bool replace = !s.is_sharded() && s.options.if_exists == IfExists::force;
+  // The old result's hash must not lie beside the new one.
+  if (replace && exists(s.options.path)) ::unlink(sidecar_path(s.options.path).c_str());
+  commit_file(temporary, s.shard_path(shard), replace ? Replace::allowed : Replace::never);
+  s.committed[static_cast<std::size_t>(shard)] = true;
+}
+
+std::string Output::finish() {
+  State& s = *state_;
+  for (int shard = 0; shard < shards(); ++shard) {
+    if (!is_committed(shard)) {
+      throw Error(ErrorKind::internal, "OU15",
+                  {.where = s.shard_path(shard), .what = "a shard was not committed"});
+    }
+  }
+  if (s.is_sharded() && !s.complete) {
+    std::vector<std::string> inputs;
+    for (int shard = 0; shard < shards(); ++shard) inputs.push_back(s.shard_path(shard));
+    join_files(inputs,
+               {.kind = JoinKind::shards, .run_id = s.options.run_id, .path = s.temporary()});
+    const bool replace = s.options.if_exists == IfExists::force;
+    if (replace && exists(s.options.path)) ::unlink(sidecar_path(s.options.path).c_str());
+    commit_file(s.temporary(), s.options.path, replace ? Replace::allowed : Replace::never);
+    fs::remove_all(s.parts());
+  }
+  s.complete = true;
+  return hash_of_file(s.options.path);
+}
+
+}  // namespace attnscope

@@ -1,0 +1,92 @@
+#include <gtest/gtest.h>
+
+#include <set>
+#include <tuple>
+
+#include "attnscope/storage/schema.h"
+
+namespace attnscope {
+namespace {
+
+using Cell = std::tuple<std::int64_t, std::int64_t, std::int64_t>;
+
+// The cells that a grid's tiles cover, and the check that no two tiles overlap.
+std::set<Cell> covered(const TileGrid& grid) {
+  std::set<Cell> cells;
+  for (const Tile& t : grid.tiles()) {
+    for (std::int64_t h = t.head; h < t.head + t.heads; ++h) {
+      for (std::int64_t q = t.query; q < t.query + t.queries; ++q) {
+        for (std::int64_t k = t.key; k < t.key + t.keys; ++k) {
+          EXPECT_TRUE(cells.emplace(h, q, k).second);
+        }
+      }
+    }
+  }
+  return cells;
+}
+
+bool visible(const MapSpec& spec, std::int64_t q, std::int64_t k) {
+  const auto& s = spec.subset;
+  const std::int64_t i = s.q_positions.empty() ? q : s.q_positions[static_cast<std::size_t>(q)];
+  const std::int64_t j = s.k_positions.empty() ? k : s.k_positions[static_cast<std::size_t>(k)];
+  if (!spec.causal) return true;
+  return j <= i && (spec.window == 0 || j > i - spec.window);
+}
+
+void expect_covers(const MapSpec& spec, std::size_t tiles) {
+  const TileGrid grid(spec);
+  EXPECT_EQ(grid.tiles().size(), tiles);
+  const std::set<Cell> cells = covered(grid);
+  for (std::int64_t q = 0; q < spec.queries; ++q) {
+    for (std::int64_t k = 0; k < spec.keys; ++k) {
+      if (visible(spec, q, k)) {
+        ASSERT_TRUE(cells.count({0, q, k})) << q << " " << k;
+      }
+    }
+  }
+  // No tile is there without a visible cell.
+  for (const Tile& t : grid.tiles()) {
+    bool any = false;
+    for (std::int64_t q = t.query; q < t.query + t.queries; ++q) {
+      for (std::int64_t k = t.key; k < t.key + t.keys; ++k) any |= visible(spec, q, k);
+    }
+    EXPECT_TRUE(any) << t.query << " " << t.key;
+  }
+}
+
+TEST(TileGrid, SmallMapsAreOneTileOfAllHeads) {
+  const MapSpec spec{.heads = 5, .queries = 128, .keys = 128, .causal = true};
+  expect_covers(spec, 1);
+  EXPECT_EQ(TileGrid(spec).tile_heads(), 5);
+  const MapSpec larger{.heads = 5, .queries = 129, .keys = 129, .causal = true};
+  expect_covers(larger, 5);
+  EXPECT_EQ(TileGrid(larger).tile_queries(), 129);
+}
+
+TEST(TileGrid, CausalTilesAboveTheDiagonalAreSkipped) {
+  expect_covers({.heads = 1, .queries = 600, .keys = 600, .causal = true}, 6);
+  expect_covers({.heads = 2, .queries = 600, .keys = 600, .causal = false}, 18);
+}
+
+TEST(TileGrid, TilesOutsideTheWindowAreSkipped) {
+  // Window 100: tile row 2 (queries 512…) sees keys from 413 on, so tile column 0 is masked.
+  expect_covers({.heads = 1, .queries = 600, .keys = 600, .causal = true, .window = 100}, 5);
+}
+
+TEST(TileGrid, SubsetsGoByTheirPositions) {
+  MapSpec spec{.heads = 1, .queries = 2, .keys = 600, .causal = true};
+  spec.subset.q_positions = {10, 300};
+  expect_covers(spec, 2);
+  spec.subset.q_positions = {10, 20};
+  expect_covers(spec, 1);
+}
+
+TEST(TileGrid, RowsOfTilesAreTheWholeInOrder) {
+  const TileGrid grid({.heads = 2, .queries = 600, .keys = 600, .causal = true});
+  std::size_t count = 0;
+  for (std::int64_t q = 0; q < 600; q += grid.tile_queries()) count += grid.tiles_of_rows(q).size();
+  EXPECT_EQ(count, grid.tiles().size());
+}
+
+}  // namespace
+}  // namespace attnscope
