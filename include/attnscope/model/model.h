@@ -52,8 +52,9 @@ class Model {
   // Every hook this model has, in the order of the forward pass.
   const SiteInventory& sites() const;
 
-  // A weight in its canonical shape (see Role), without a copy; undefined when the model has none.
-  // Fused projections are also given by part. Must not be written to.
+  // A weight in its canonical shape (see Role); undefined when the model has none. The parts of a
+  // fused projection are given as q_weight, k_weight and v_weight. Must not be written to: it may
+  // be a view of the model's own memory.
   at::Tensor weight(Role role, int layer = -1) const;
 
   // One forward pass. Throws Error: exit 2 for ids outside the vocabulary, rows longer than the

@@ -37,6 +37,12 @@ struct LogitsRequest {
 enum class Gradients : std::uint8_t { off, on };
 enum class BaseRecording : std::uint8_t { off, on };
 
+// Rows longer than the context that the model was made for.
+enum class ContextLimit : std::uint8_t {
+  refuse,
+  exceed,  // allowed where positions are computed; a learned table has no more rows
+};
+
 struct RunOptions {
   Engine engine = Engine::automatic;
   LogitsRequest logits;
@@ -48,6 +54,7 @@ struct RunOptions {
   // given to run_from.
   Gradients gradients = Gradients::off;
   BaseRecording record_base = BaseRecording::off;
+  ContextLimit context = ContextLimit::refuse;
 };
 
 // What a run leaves behind so that others can start in its middle.
@@ -86,7 +93,8 @@ struct ResumeInput {
 };
 
 // The batch that observers of a resumed run see: the suffixes, padded on the right, with their
-// absolute position ids. Maps have the keys of the whole base row: [b h q k_base].
+// absolute position ids. Where some row starts behind position 0 the key axis of maps counts the
+// positions of the whole rows: [b h q k], k the longest row.
 Batch resume_batch(const Batch& base, const ResumeRows& rows);
 
 // Which engine a layer's attention used, and why.

@@ -1,0 +1,252 @@
+// Attention of one layer: projections, rotation, the choice of engine, the output projection.
+#include "attention.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <string>
+
+#include "attnscope/support/error.h"
+#include "layers.h"
+
+namespace attnscope {
+namespace {
+
+// Above this many queries a mask tensor costs more than explicit blocks.
+constexpr int kLongestMask = 512;
+
+const AttentionSpec& spec_of(const Run& run, int layer) {
+  return run.config.layers[static_cast<std::size_t>(layer)].attention;
+}
+
+Heads split_projection(const LayerWeights& weights, const AttentionSpec& spec,
+                       const at::Tensor& fused) {
+  const std::int64_t d = spec.d_head;
+  const std::int64_t n_q = spec.n_heads;
+  const std::int64_t n_kv = spec.n_kv_heads;
+  if (weights.qkv_order == QkvOrder::per_head) {
+    const at::Tensor per_head = fused.unflatten(-1, {n_q, 3, d});
+    return {per_head.select(-2, 0), per_head.select(-2, 1), per_head.select(-2, 2)};
+  }
+  return {fused.narrow(-1, 0, n_q * d).unflatten(-1, {n_q, d}),
+          fused.narrow(-1, n_q * d, n_kv * d).unflatten(-1, {n_kv, d}),
+          fused.narrow(-1, (n_q + n_kv) * d, n_kv * d).unflatten(-1, {n_kv, d})};
+}
+
+// RMS norm of each head's vector.
+at::Tensor norm_of_heads(const Run& run, const at::Tensor& x, const at::Tensor& gain) {
+  const at::Tensor wide = x.to(gain.scalar_type());
+  const at::Tensor scale = wide.square().mean(-1, true).add(run.config.norm_eps).sqrt();
+  return (wide / scale * gain).to(x.scalar_type());
+}
+
+Heads project(Run& run, int layer, const at::Tensor& x) {
+  const LayerWeights& weights = run.model.layer(layer);
+  const AttentionSpec& spec = spec_of(run, layer);
+  Heads heads = split_projection(weights, spec, weights.qkv(x));
+  heads.q = run.tap(Site::q, layer, heads.q);
+  heads.k = run.tap(Site::k, layer, heads.k);
+  heads.v = run.tap(Site::v, layer, heads.v);
+  if (spec.qk_norm) {
+    heads.q = norm_of_heads(run, heads.q, weights.q_norm);
+    heads.k = norm_of_heads(run, heads.k, weights.k_norm);
+  }
+  if (spec.rotary) {
+    const RopeTable& table = run.rope(layer);
+    heads.q = run.tap(Site::rot_q, layer, rotate(heads.q, table, spec.rope));
+    heads.k = run.tap(Site::rot_k, layer, rotate(heads.k, table, spec.rope));
+  }
+  return heads;
+}
+
+// What the observers of both map sites want of one layer.
+struct MapDemand {
+  bool changes = false;
+  bool statistics = false;
+  bool maps = false;
+  std::set<int> heads;
+  int q_begin = 0;
+  int q_end = 0;
+};
+
+void add_listener(MapDemand& demand, const Want& want, int n_heads, int n_queries) {
+  demand.statistics = demand.statistics || want.statistics;
+  if (!want.maps) return;
+  const int end = want.q_end < 0 ? n_queries : std::min(want.q_end, n_queries);
+  demand.q_begin = demand.maps ? std::min(demand.q_begin, want.q_begin) : want.q_begin;
+  demand.q_end = demand.maps ? std::max(demand.q_end, end) : end;
+  demand.maps = true;
+  if (want.heads.empty()) {
+    for (int head = 0; head < n_heads; ++head) demand.heads.insert(head);
+  }
+  for (const int head : want.heads) {
+    if (head >= 0 && head < n_heads) demand.heads.insert(head);
+  }
+}
+
+MapDemand map_demand(const Run& run, int layer) {
+  MapDemand demand;
+  const int n_heads = spec_of(run, layer).n_heads;
+  for (const Site site : {Site::attn_scores, Site::pattern}) {
+    const HookUsers* users = run.taps.users(site, layer);
+    if (users == nullptr) continue;
+    demand.changes = demand.changes || users->changes();
+    for (const Listener& listener : users->listeners) {
+      add_listener(demand, listener.want, n_heads, run.batch.padded_length());
+    }
+  }
+  return demand;
+}
+
+// Why a layer cannot be fused whatever is wanted; empty when it can.
+std::string fusion_obstacle(const Run& run, const AttentionSpec& spec, const MapDemand& demand) {
+  if (demand.changes) return "scores or pattern are changed";
+  if (spec.softcap != 0) return "the scores are soft-capped";
+  if (spec.learned_sink) return "the softmax has a learned sink";
+  if (spec.softmax_mix != 1) return "the pattern is mixed with a constant";
+  if (run.shared != nullptr) return "keys are shared with a base run";
+  if (run.differentiable()) return "gradients are wanted";
+  return "";
+}
+
+// Whether the maps that are wanted are so many that computing z from them is cheaper than a fused
+// pass beside them.
+bool most_maps(const Run& run, const AttentionSpec& spec, const MapDemand& demand) {
+  if (!demand.maps) return false;
+  const double wanted =
+      static_cast<double>(demand.heads.size()) * std::max(0, demand.q_end - demand.q_begin);
+  return 2 * wanted > static_cast<double>(spec.n_heads) * run.batch.padded_length();
+}
+
+LayerEngine choose_engine(const Run& run, int layer, const MapDemand& demand) {
+  const AttentionSpec& spec = spec_of(run, layer);
+  const std::string obstacle = fusion_obstacle(run, spec, demand);
+  const Engine asked = run.options.engine;
+  if (asked == Engine::aten) {
+    if (obstacle.empty()) return {Engine::aten, "asked for"};
+    throw Error(ErrorKind::input, "MO20",
+                {.where = "--engine aten",
+                 .what = "layer " + std::to_string(layer) + " cannot be fused: " + obstacle,
+                 .next = "use --engine auto or reference"});
+  }
+  if (asked == Engine::reference) return {Engine::reference, "asked for"};
+  if (!obstacle.empty()) return {Engine::reference, obstacle};
+  if (demand.statistics) return {Engine::reference, "statistics are wanted"};
+  if (most_maps(run, spec, demand)) return {Engine::reference, "maps are wanted"};
+  if (needs_mask(run, spec) && run.batch.padded_length() > kLongestMask) {
+    return {Engine::reference, "a fused pass would need a large mask"};
+  }
+  return {Engine::aten, demand.maps ? "few maps are wanted" : "nothing is wanted of the maps"};
+}
+
+ExplicitRequest whole_layer(const Run& run, const AttentionSpec& spec) {
+  ExplicitRequest request;
+  request.heads.resize(static_cast<std::size_t>(spec.n_heads));
+  std::iota(request.heads.begin(), request.heads.end(), 0);
+  request.q_end = run.batch.padded_length();
+  return request;
+}
+
+// The maps that are wanted beside a fused pass; they do not change what the run computes.
+void show_wanted_maps(Run& run, int layer, const Heads& heads, const MapDemand& demand) {
+  ExplicitRequest request = whole_layer(run, spec_of(run, layer));
+  if (!demand.statistics) {
+    if (!demand.maps || demand.q_begin >= demand.q_end) return;
+    request.heads.assign(demand.heads.begin(), demand.heads.end());
+    request.q_begin = demand.q_begin;
+    request.q_end = demand.q_end;
+  }
+  request.needs_z = false;
+  explicit_attention(run, layer, heads, request);
+}
+
+}  // namespace
+
+bool needs_mask(const Run& run, const AttentionSpec& spec) {
+  const bool causal = spec.mask == MaskKind::causal;
+  const int length = run.batch.padded_length();
+  if (spec.window > 0 && spec.window < length) return true;
+  if (!run.batch.padded()) return false;
+  // Pads on the right lie behind every real query of a causal model.
+  const bool left_aligned = std::all_of(run.frames.begin(), run.frames.end(),
+                                        [](const RowFrame& frame) { return frame.q_start == 0; });
+  return !(causal && left_aligned);
+}
+
+at::Tensor hidden_keys(const Run& run, const AttentionSpec& spec, int q_begin, int q_end) {
+  const bool alike = !run.batch.padded() && run.shared == nullptr;
+  const std::size_t rows = alike ? 1 : run.frames.size();
+  const int n_keys = run.n_keys();
+  at::Tensor hidden = at::ones({static_cast<std::int64_t>(rows), 1, q_end - q_begin, n_keys},
+                               at::TensorOptions(at::kBool));
+  bool* row = hidden.mutable_data_ptr<bool>();
+  for (std::size_t b = 0; b < rows; ++b) {
+    for (int q = q_begin; q < q_end; ++q, row += n_keys) {
+      const KeyRange keys = run.frames[b].visible(q, spec);
+      std::fill(row + keys.begin, row + keys.end, false);
+    }
+  }
+  return hidden.to(run.model.device);
+}
+
+at::Tensor fused_attention(Run& run, int layer, const Heads& heads) {
+  const AttentionSpec& spec = spec_of(run, layer);
+  const bool masked = needs_mask(run, spec);
+  std::optional<at::Tensor> mask;
+  if (masked) mask = hidden_keys(run, spec, 0, run.batch.padded_length()).logical_not();
+  const bool causal = spec.mask == MaskKind::causal && !masked;
+  const bool grouped = spec.n_heads != spec.n_kv_heads;
+  constexpr double kNoDropout = 0;
+  return at::scaled_dot_product_attention(heads.q.transpose(1, 2), heads.k.transpose(1, 2),
+                                          heads.v.transpose(1, 2), mask, kNoDropout, causal,
+                                          spec.scale, grouped)
+      .transpose(1, 2);
+}
+
+at::Tensor attention_heads(Run& run, int layer, const at::Tensor& x) {
+  const Heads heads = project(run, layer, x);
+  if (run.recording) {
+    run.recording->rotated_k.push_back(heads.k.contiguous());
+    run.recording->v.push_back(heads.v.contiguous());
+  }
+  const MapDemand demand = map_demand(run, layer);
+  const LayerEngine engine = choose_engine(run, layer, demand);
+  run.result.engines.push_back(engine);
+  if (engine.engine == Engine::reference) {
+    return explicit_attention(run, layer, heads, whole_layer(run, spec_of(run, layer)));
+  }
+  at::Tensor z = fused_attention(run, layer, heads);
+  show_wanted_maps(run, layer, heads, demand);
+  return z;
+}
+
+at::Tensor attention_output(Run& run, int layer, const at::Tensor& z) {
+  const Linear& o = run.model.layer(layer).o;
+  const HookUsers* users = run.taps.users(Site::result, layer);
+  if (users == nullptr) return o(z.flatten(2));
+  const AttentionSpec& spec = spec_of(run, layer);
+  // W_O by head [h d m]; one product a head.
+  const at::Tensor by_head = o.weight.t().unflatten(0, {spec.n_heads, spec.d_head});
+  const at::Tensor z_by_head = z.flatten(0, 1).transpose(0, 1);  // [h b·q d]
+  at::Tensor result =
+      at::bmm(z_by_head, by_head).transpose(0, 1).unflatten(0, {z.size(0), z.size(1)});
+  const bool changes = users->changes();
+  result = run.tap(Site::result, layer, result);
+  if (!changes) return o(z.flatten(2));
+  const at::Tensor sum = result.sum(2);
+  return o.bias.defined() ? sum + o.bias : sum;
+}
+
+at::Tensor value_norms(const Run& run, int layer, const at::Tensor& v) {
+  const AttentionSpec& spec = spec_of(run, layer);
+  const at::Tensor by_head =
+      run.model.layer(layer).o.weight.t().unflatten(0, {spec.n_heads, spec.d_head}).to(at::kDouble);
+  // ‖v W‖² = v (W Wᵀ) vᵀ: the [k h m] array of all head outputs is never made.
+  const at::Tensor gram = at::bmm(by_head, by_head.transpose(1, 2));
+  const std::int64_t group = spec.n_heads / spec.n_kv_heads;
+  const at::Tensor values =
+      v.to(at::kDouble).transpose(1, 2).repeat_interleave(group, 1);  // [b h k d]
+  return (at::matmul(values, gram) * values).sum(-1).clamp_min(0).sqrt();
+}
+
+}  // namespace attnscope

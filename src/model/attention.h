@@ -1,0 +1,49 @@
+// File: attention.h
+// What the two ways to compute attention share.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "run.h"
+
+namespace attnscope {
+
+// Queries, keys and values of one layer, rotated where the model rotates.
+struct Heads {
+  at::Tensor q;  // [b q h d]
+  at::Tensor k;  // [b k g d]
+  at::Tensor v;  // [b k g d]
+};
+
+// Queries of one block of explicit maps.
+inline constexpr int kQueryBlock = 128;
+
+// What must be made explicit of one layer.
+struct ExplicitRequest {
+  std::vector<int> heads;  // query heads, ascending
+  int q_begin = 0;         // query slots [q_begin, q_end)
+  int q_end = 0;
+  bool needs_z = true;  // false: the maps are only shown, z comes from elsewhere
+};
+
+// Scores and patterns in blocks of queries, shown and changed as the taps ask; z [b q h' d] of the
+// request's heads and rows, undefined when it is not needed.
+at::Tensor explicit_attention(Run& run, int layer, const Heads& heads,
+                              const ExplicitRequest& request);
+
+// Scaled dot product attention by LibTorch's fused kernel; z [b q h d].
+at::Tensor fused_attention(Run& run, int layer, const Heads& heads);
+
+// Whether a fused pass needs a mask tensor: what is_causal alone says is not enough.
+bool needs_mask(const Run& run, const AttentionSpec& spec);
+
+// True where a key is hidden from a query: [b 1 q k] for query slots [q_begin, q_end), b is 1 when
+// all rows are alike.
+at::Tensor hidden_keys(const Run& run, const AttentionSpec& spec, int q_begin, int q_end);
+
+// ‖v_j W_O^h‖ of every key [b h k], double (Kobayashi et al. 2020).
+at::Tensor value_norms(const Run& run, int layer, const at::Tensor& v);
+
+}  // namespace attnscope

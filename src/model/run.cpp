@@ -1,0 +1,47 @@
+#include "run.h"
+
+#include <algorithm>
+
+namespace attnscope {
+namespace {
+
+bool same_rotation(const RopeSpec& a, const RopeSpec& b) {
+  return a.rotary_dims == b.rotary_dims && a.theta == b.theta && a.layout == b.layout &&
+         a.scaling == b.scaling && a.factor == b.factor &&
+         a.original_context == b.original_context && a.low_freq_factor == b.low_freq_factor &&
+         a.high_freq_factor == b.high_freq_factor && a.beta_fast == b.beta_fast &&
+         a.beta_slow == b.beta_slow && a.attention_factor == b.attention_factor &&
+         a.truncate == b.truncate && a.short_factor == b.short_factor &&
+         a.long_factor == b.long_factor;
+}
+
+}  // namespace
+
+Run::Run(const ModelWeights& weights, const Batch& tokens, std::vector<RowFrame> row_frames,
+         const Taps& wanted, const RunOptions& run_options)
+    : model(weights),
+      config(weights.config),
+      batch(tokens),
+      options(run_options),
+      frames(std::move(row_frames)),
+      taps(wanted, weights.sites, tokens, frames) {}
+
+const RopeTable& Run::rope(int layer) {
+  const RopeSpec& spec = config.layers[static_cast<std::size_t>(layer)].attention.rope;
+  for (const auto& [known, table] : rope_tables_) {
+    if (same_rotation(*known, spec)) return table;
+  }
+  // Angles are kept in float32 or better and meet the heads in their own type.
+  const at::TensorOptions options_of_heads = model.token_embedding.options();
+  rope_tables_.emplace_back(&spec, rope_table(spec, batch.position_ids, options_of_heads));
+  return rope_tables_.back().second;
+}
+
+int Run::n_keys() const {
+  if (shared == nullptr) return batch.padded_length();
+  int longest = 0;
+  for (const RowFrame& frame : frames) longest = std::max(longest, frame.k_length);
+  return longest;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,58 @@
+// File: run.h
+// The state of one forward pass.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "attnscope/core/row_frame.h"
+#include "attnscope/core/tap_table.h"
+#include "attnscope/model/run_options.h"
+#include "rope.h"
+#include "weights.h"
+
+namespace attnscope {
+
+// Keys and values of a base run that the rows of a resumed run share.
+struct SharedKeys {
+  const RunBase* base = nullptr;
+  std::vector<int> base_row;  // of each row
+};
+
+struct Run {
+  Run(const ModelWeights& model, const Batch& batch, std::vector<RowFrame> row_frames,
+      const Taps& taps, const RunOptions& options);
+
+  const ModelWeights& model;
+  const ModelConfig& config;
+  const Batch& batch;
+  const RunOptions& options;
+  std::vector<RowFrame> frames;
+  TapTable taps;
+  // Set when some row starts behind position 0; the key axis then counts positions.
+  const SharedKeys* shared = nullptr;
+  std::shared_ptr<RunBase> recording;  // null unless a base is recorded
+  at::Tensor map_scratch;              // rows of one block of maps, reused by every layer
+  RunResult result;
+
+  at::Tensor tap(Site site, int layer, at::Tensor value) {
+    return taps.apply(site, layer, std::move(value));
+  }
+  bool used(Site site, int layer) const { return taps.users(site, layer) != nullptr; }
+  bool differentiable() const { return options.gradients == Gradients::on; }
+  const RopeTable& rope(int layer);
+  // Size of the key axis of maps.
+  int n_keys() const;
+
+ private:
+  // Layers with the same rotation share a table.
+  std::vector<std::pair<const RopeSpec*, RopeTable>> rope_tables_;
+};
+
+// The type in which sums, norms and softmax are computed: float32 or better.
+at::ScalarType accumulation_type(at::ScalarType type);
+
+}  // namespace attnscope
