@@ -236,7 +236,7 @@ void StatisticsAccumulator::add_row(const Row<T>& row) {
   count(head, HeadStat::effective_keys, 1 / moments.square);
   count(head, HeadStat::learned_sink, sink_mass);
   if (i >= 1) {
-    const int outcomes = row.visible.size() + (row.sink_mass != nullptr ? 1 : 0);
+    const int outcomes = row.visible.size() + (sink_mass > 0 ? 1 : 0);
     if (outcomes > 1) count(head, HeadStat::entropy_norm, moments.entropy / std::log(outcomes));
     count(head, HeadStat::sink, row.at(0));
   }

@@ -164,6 +164,13 @@ TEST(ClosedForms, LearnedSink) {
   EXPECT_NEAR(head.head(HeadStat::effective_keys), (2 + 1 / .375 + 3) / 3, 1e-6);
 }
 
+// Callers may give a sink mass of 0 where a model has no sink: nothing changes.
+TEST(ClosedForms, SinkMassOfZeroIsNoSink) {
+  Head head = uniform(9, true);
+  head.sink.assign(9, 0.0);
+  EXPECT_NEAR(head.head(HeadStat::entropy_norm), 1, 1e-6);
+}
+
 TEST(ClosedForms, OverviewByteIsTheRoundedRoot) {
   Head head;
   head.causal = false;

@@ -74,7 +74,7 @@ class StatisticsAccumulator {
   // `rows` points to n_rows × row_stride values, row r is query q_begin + r, keys 0 … n_columns−1
   // (−1: all Tk); keys that are not given are zeros. Work stops at the last visible key of each
   // row, unless a changed pattern has mass beyond it.
-  // `lse` [n_rows] is the log-sum-exp of the scores. `sink_mass` [n_rows] may be null.
+  // `lse` [n_rows]: log-sum-exp of the scores. `sink_mass` [n_rows]: null or zeros without a sink.
   // Instantiated for float and double.
   template <typename T>
   void add_rows(int head, int q_begin, int n_rows, const T* rows, std::int64_t row_stride,
