@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
+#include <vector>
 
 #include "attnscope/render/label.h"
 #include "attnscope/support/error.h"
@@ -75,11 +75,20 @@ std::vector<std::string> caption_of(const std::vector<std::string>& lines, const
   return caption;
 }
 
+// The maps of a grid that are not blank.
+std::vector<const HeatMap*> drawn_maps(const HeatMapGrid& grid) {
+  std::vector<const HeatMap*> drawn;
+  for (std::size_t i = 0; i < grid.maps.size(); ++i) {
+    if (!grid.is_blank(i)) drawn.push_back(&grid.maps[i]);
+  }
+  return drawn;
+}
+
 // One scale for all maps of a grid.
-Scale common_scale(const HeatMapGrid& grid) {
-  Scale common = grid.maps.front().drawn_scale();
-  for (const HeatMap& map : grid.maps) {
-    const Scale scale = map.drawn_scale();
+Scale common_scale(const std::vector<const HeatMap*>& maps) {
+  Scale common = maps.front()->drawn_scale();
+  for (const HeatMap* map : maps) {
+    const Scale scale = map->drawn_scale();
     common.low = std::min(common.low, scale.low);
     common.high = std::max(common.high, scale.high);
     if (scale.map == ColorMap::diverging) common.map = ColorMap::diverging;
@@ -93,12 +102,27 @@ Scale common_scale(const HeatMapGrid& grid) {
 
 void check_grid(const HeatMapGrid& grid) {
   for (const HeatMap& map : grid.maps) check_heat_map(map);
-  if (!grid.maps.empty() && grid.columns >= 1) return;
+  const std::size_t drawn = drawn_maps(grid).size();
+  if (drawn > 0 && grid.columns >= 1) return;
   throw Error(ErrorKind::internal, "RN01",
               {.where = "grid of heat maps",
                .what = "nothing to draw",
                .expected = "at least one map and one column",
-               .got = std::to_string(grid.maps.size()) + " maps"});
+               .got = std::to_string(drawn) + " maps"});
+}
+
+// Labels go to the first map of a row and to the last map of a column.
+Edges edges_of(const HeatMapGrid& grid, std::size_t index, int columns) {
+  const auto step = static_cast<std::size_t>(columns);
+  const bool left = index % step == 0;
+  const bool last = index + step >= grid.maps.size() || grid.is_blank(index + step);
+  if (left && last) return Edges::both;
+  if (left) return Edges::left;
+  return last ? Edges::below : Edges::none;
+}
+
+PooledMap thumbnail(const HeatMap& map) {
+  return max_pool(map, static_cast<int>(kThumbnailSide), static_cast<int>(kThumbnailSide));
 }
 
 }  // namespace
@@ -134,11 +158,11 @@ std::string draw_picture(const HeatMap& given, PictureFormat format) {
 
 std::string draw_picture(const HeatMapGrid& grid, PictureFormat format) {
   check_grid(grid);
-  const Scale scale = common_scale(grid);
+  const std::vector<const HeatMap*> drawn = drawn_maps(grid);
+  const Scale scale = common_scale(drawn);
   const int columns = std::min(grid.columns, static_cast<int>(grid.maps.size()));
   const int rows = (static_cast<int>(grid.maps.size()) + columns - 1) / columns;
-  const PooledMap first = max_pool(grid.maps.front(), static_cast<int>(kThumbnailSide),
-                                   static_cast<int>(kThumbnailSide));
+  const PooledMap first = thumbnail(*drawn.front());
   const int most = std::max(first.map.rows, first.map.columns);
   const double cell = std::clamp(std::floor(kThumbnailSide / most), 1.0, 12.0);
   const bool labelled = cell >= kLabelledCell;
@@ -150,17 +174,11 @@ std::string draw_picture(const HeatMapGrid& grid, PictureFormat format) {
   Scene scene;
   draw_title(scene, grid.title, {kMargin, kMargin - 4});
   for (std::size_t i = 0; i < grid.maps.size(); ++i) {
+    if (grid.is_blank(i)) continue;
     const int row = static_cast<int>(i) / columns, column = static_cast<int>(i) % columns;
-    const PooledMap pooled =
-        max_pool(grid.maps[i], static_cast<int>(kThumbnailSide), static_cast<int>(kThumbnailSide));
     const Corner corner{origin.x + column * step_x, origin.y + row * step_y};
-    const bool last_of_column = i + static_cast<std::size_t>(columns) >= grid.maps.size();
-    const Edges edges = !labelled                       ? Edges::none
-                        : column == 0 && last_of_column ? Edges::both
-                        : column == 0                   ? Edges::left
-                        : last_of_column                ? Edges::below
-                                                        : Edges::none;
-    draw_map(scene, pooled.map, scale, look, corner, edges);
+    draw_map(scene, thumbnail(grid.maps[i]).map, scale, look, corner,
+             labelled ? edges_of(grid, i, columns) : Edges::none);
     scene.shapes.push_back(Text{.x = corner.x,
                                 .y = corner.y - 5,
                                 .text = escape_untrusted(grid.maps[i].title),
@@ -169,7 +187,7 @@ std::string draw_picture(const HeatMapGrid& grid, PictureFormat format) {
   }
   const double bar_x = origin.x + columns * step_x - kThumbnailGap + kSpace;
   const double maps_height = rows * step_y - kThumbnailGap - kSmallSize - 4;
-  const std::string& value_name = grid.maps.front().value_name;
+  const std::string& value_name = drawn.front()->value_name;
   const double bar = draw_color_bar(scene, scale, value_name, {bar_x, origin.y},
                                     std::clamp(maps_height, 60.0, 420.0));
   scene.width = std::max(bar_x + bar + kMargin, kNarrowest);

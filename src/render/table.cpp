@@ -101,6 +101,7 @@ std::string to_npy(const HeatMapGrid& grid) {
   std::vector<const HeatMap*> maps;
   for (const HeatMap& map : grid.maps) {
     check_heat_map(map);
+    if (map.rows == 0) continue;
     if (!maps.empty() && shape_of(map) != shape_of(*maps.front())) {
       throw Error(ErrorKind::input, "RN02",
                   {.where = map.title,

@@ -144,6 +144,22 @@ TEST(Grid, SharesOneScaleAndNamesEachHead) {
   EXPECT_GT(decode(draw_picture(grid, PictureFormat::png)).width, 0);
 }
 
+TEST(Grid, BlankPlacesMoveNothing) {
+  HeatMapGrid grid;
+  grid.columns = 2;
+  grid.maps = {causal_map(6), HeatMap{}, causal_map(6), causal_map(6)};
+  grid.maps[2].title = "head 1.0";
+  grid.maps[3].title = "head 1.1";
+  const std::string svg = draw_picture(grid, PictureFormat::svg);
+  const auto x_of = [&svg](const std::string& title) {
+    const std::size_t end = svg.find(">" + title + "<");
+    const std::size_t begin = svg.rfind("x=\"", end);
+    return svg.substr(begin, svg.find(' ', begin) - begin);
+  };
+  EXPECT_EQ(x_of("head 5.1"), x_of("head 1.0"));
+  EXPECT_NE(x_of("head 1.0"), x_of("head 1.1"));
+}
+
 TEST(Grid, NothingToDrawIsAnError) {
   EXPECT_THROW(draw_picture(HeatMapGrid{}, PictureFormat::png), Error);
 }

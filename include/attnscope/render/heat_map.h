@@ -58,12 +58,15 @@ struct PooledMap {
 };
 PooledMap max_pool(const HeatMap& map, int max_rows, int max_columns);
 
-// Many heads in one picture, in rows of `columns` maps. All share one scale and one caption.
+// Many heads in one picture, in rows of `columns` maps. All share one scale and one caption. A map
+// without rows leaves its place blank: layers may have unequal numbers of heads.
 struct HeatMapGrid {
   std::vector<HeatMap> maps;
   int columns = 1;
   std::string title;                 // "all heads of layers 0-3"
   std::vector<std::string> caption;  // lines
+
+  bool is_blank(std::size_t index) const { return maps[index].rows == 0; }
 };
 
 // A statistic of every head: layer × head.

@@ -1,0 +1,40 @@
+// The words of the demo. Every number in them is handed in.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "attnscope/probes/demo.h"
+#include "attnscope/storage/reader.h"
+#include "measure.h"
+
+namespace attnscope::demo {
+
+struct ListFacts {
+  std::string prompt;
+  std::string answer;  // what the model says next
+  double probability = 0;
+  HeadId head;           // the induction head
+  double induction = 0;  // its score
+  const CaptureReader* file = nullptr;
+};
+std::string tell_list(const ListFacts& facts, const TerminalStyle& style);
+
+struct SentenceFacts {
+  std::string prompt;
+  std::string answer, other;
+  double probability = 0, other_probability = 0;
+  Look look;  // from the last token at the answer's name
+};
+std::string tell_sentence(const SentenceFacts& facts);
+
+// `truth` are the known heads in the order of `heads`, in words.
+std::string tell_known_answer(const std::vector<DemoHead>& heads,
+                              const std::vector<std::string>& truth);
+
+std::string tell_trained_test(const std::vector<DemoHead>& heads, const std::string& answer,
+                              const std::string& other);
+
+std::string tell_end(const DemoResult& result, const std::string& model_folder, HeadId head);
+
+}  // namespace attnscope::demo
