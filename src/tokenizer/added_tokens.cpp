@@ -114,6 +114,8 @@ void AddedTokens::scan(std::string_view text, const Finder& finder, Part part) c
       if (touched) continue;
     }
     if (token.lstrip) {
+      // Spaces that the token before took are not taken again.
+      begin = std::max(begin, covered);
       while (begin > covered && is_space(code_point_before(text, begin))) {
         do {
           --begin;
@@ -125,6 +127,7 @@ void AddedTokens::scan(std::string_view text, const Finder& finder, Part part) c
         end += utf8_length(text[end]);
       }
     }
+    if (begin >= end) continue;
     if (covered < begin) part(covered, begin, nullptr);
     part(begin, end, &token);
     covered = end;

@@ -25,13 +25,14 @@ class Reader final : public nlohmann::json_sax<json> {
   }
   bool number_integer(number_integer_t v) override {
     if (section_ == Section::document) return put(v);
-    return section_ == Section::map ? id(std::to_string(v), -1) : score(static_cast<double>(v));
+    if (section_ == Section::map) fail_id(std::to_string(v));
+    return score(static_cast<double>(v));
   }
   bool number_unsigned(number_unsigned_t v) override {
     if (section_ == Section::document) return put(v);
     if (section_ != Section::map) return score(static_cast<double>(v));
-    return id(std::to_string(v),
-              v > static_cast<number_unsigned_t>(kMaxTokenId) ? -1 : static_cast<std::int64_t>(v));
+    if (v > static_cast<number_unsigned_t>(kMaxTokenId)) fail_id(std::to_string(v));
+    return id(static_cast<std::int64_t>(v));
   }
   bool number_float(number_float_t v, const string_t& text) override {
     if (!std::isfinite(v)) fail("TK01", "number " + quote(text) + " does not fit a double");
@@ -181,15 +182,15 @@ class Reader final : public nlohmann::json_sax<json> {
     }
   }
 
-  // `value` is −1 when the number is out of range.
-  bool id(const std::string& text, std::int64_t value) {
-    if (value < 0) {
-      throw Error(ErrorKind::input, "TK07",
-                  {.where = file_.where,
-                   .what = "id of token " + quote(piece_),
-                   .expected = "0 … " + std::to_string(kMaxTokenId),
-                   .got = text});
-    }
+  [[noreturn]] void fail_id(const std::string& got) const {
+    throw Error(ErrorKind::input, "TK07",
+                {.where = file_.where,
+                 .what = "id of token " + quote(piece_),
+                 .expected = "0 … " + std::to_string(kMaxTokenId),
+                 .got = got});
+  }
+
+  bool id(std::int64_t value) {
     check_piece(piece_);
     if (!file_.tables.vocabulary.add(piece_, value)) {
       fail("TK06", "token " + quote(piece_) + " is in the vocabulary twice");
@@ -296,6 +297,8 @@ std::string_view MergeList::right(std::size_t i) const {
 TokenizerFile parse_tokenizer_file(std::string_view text, const std::string& where) {
   TokenizerFile file;
   file.where = where;
+  // An entry of a vocabulary or a merge takes some 20 bytes of the file.
+  file.tables.vocabulary.reserve(text.size() / 40);
   Reader reader(file);
   json::sax_parse(text.begin(), text.end(), &reader);
   if (const auto twice = file.tables.vocabulary.finish()) {

@@ -12,6 +12,10 @@
 namespace attnscope::tok {
 namespace {
 
+void push(std::size_t begin, std::size_t end, bool hit, std::vector<Match>& matches) {
+  matches.push_back({static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end), hit});
+}
+
 class LiteralPattern final : public Pattern {
  public:
   explicit LiteralPattern(std::string literal) : literal_(std::move(literal)) {}
@@ -29,10 +33,6 @@ class LiteralPattern final : public Pattern {
   }
 
  private:
-  static void push(std::size_t begin, std::size_t end, bool hit, std::vector<Match>& matches) {
-    matches.push_back({static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end), hit});
-  }
-
   std::string literal_;
 };
 
@@ -56,11 +56,9 @@ struct Repeat {
   int high = std::numeric_limits<int>::max();
 };
 
-// An alternation of repeats, tried in order.
 class RepeatPattern final : public Pattern {
  public:
-  explicit RepeatPattern(std::vector<Repeat> alternatives)
-      : alternatives_(std::move(alternatives)) {}
+  explicit RepeatPattern(const Repeat& repeat) : repeat_(repeat) {}
 
   void find(std::string_view text, std::vector<Match>& matches) const override {
     std::size_t unmatched = 0;
@@ -79,25 +77,18 @@ class RepeatPattern final : public Pattern {
 
  private:
   std::size_t match(std::string_view text, std::size_t begin) const {
-    for (const Repeat& repeat : alternatives_) {
-      std::size_t pos = begin;
-      int n = 0;
-      while (n < repeat.high && pos < text.size()) {
-        std::size_t next = pos;
-        if (!repeat.holds(decode_at(text, next))) break;
-        pos = next;
-        ++n;
-      }
-      if (n >= repeat.low) return pos;
+    std::size_t pos = begin;
+    int n = 0;
+    while (n < repeat_.high && pos < text.size()) {
+      std::size_t next = pos;
+      if (!repeat_.holds(decode_at(text, next))) break;
+      pos = next;
+      ++n;
     }
-    return begin;
+    return n >= repeat_.low ? pos : begin;
   }
 
-  static void push(std::size_t begin, std::size_t end, bool hit, std::vector<Match>& matches) {
-    matches.push_back({static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end), hit});
-  }
-
-  std::vector<Repeat> alternatives_;
+  Repeat repeat_;
 };
 
 bool is_blank(char32_t c) {
@@ -111,9 +102,6 @@ bool is_newline(char32_t c) {
 }
 bool is_ascii_digit(char32_t c) {
   return c >= '0' && c <= '9';
-}
-bool is_other(char32_t c) {
-  return !is_word(c) && !is_space(c);
 }
 
 const std::map<std::string, WordRules, std::less<>>& word_patterns() {
@@ -168,21 +156,20 @@ const std::map<std::string, WordRules, std::less<>>& word_patterns() {
   return kPatterns;
 }
 
-const std::map<std::string, std::vector<Repeat>, std::less<>>& repeat_patterns() {
-  static const std::map<std::string, std::vector<Repeat>, std::less<>> kPatterns = {
-      {R"(\s)", {{is_space, 1, 1}}},
-      {R"(\s+)", {{is_space}}},
-      {" +", {{is_blank}}},
-      {" {2,}", {{is_blank, 2}}},
-      {R"(\n)", {{is_newline, 1, 1}}},
-      {"[\\r\\n]", {{is_line_break, 1, 1}}},
-      {R"(\p{N})", {{is_number, 1, 1}}},
-      {R"(\p{N}+)", {{is_number}}},
-      {R"(\p{N}{1,3})", {{is_number, 1, 3}}},
-      {"[0-9]", {{is_ascii_digit, 1, 1}}},
-      {"[0-9]+", {{is_ascii_digit}}},
-      {"[0-9][0-9][0-9]", {{is_ascii_digit, 3, 3}}},
-      {R"(\w+|[^\w\s]+)", {{is_word}, {is_other}}},
+const std::map<std::string, Repeat, std::less<>>& repeat_patterns() {
+  static const std::map<std::string, Repeat, std::less<>> kPatterns = {
+      {R"(\s)", {is_space, 1, 1}},
+      {R"(\s+)", {is_space}},
+      {" +", {is_blank}},
+      {" {2,}", {is_blank, 2}},
+      {R"(\n)", {is_newline, 1, 1}},
+      {"[\\r\\n]", {is_line_break, 1, 1}},
+      {R"(\p{N})", {is_number, 1, 1}},
+      {R"(\p{N}+)", {is_number}},
+      {R"(\p{N}{1,3})", {is_number, 1, 3}},
+      {"[0-9]", {is_ascii_digit, 1, 1}},
+      {"[0-9]+", {is_ascii_digit}},
+      {"[0-9][0-9][0-9]", {is_ascii_digit, 3, 3}},
   };
   return kPatterns;
 }

@@ -137,12 +137,15 @@ bool PrecompiledMap::map(std::string_view chunk, std::vector<Edit>& edits) const
   if (!replacement) return false;
   const auto old_count = static_cast<std::int32_t>(count_code_points(chunk));
   const auto new_count = static_cast<std::int32_t>(count_code_points(*replacement));
-  std::int32_t i = 0;
-  for (std::size_t pos = 0; pos < replacement->size(); ++i) {
-    // As the reference library counts, so that offsets are the same.
-    const char32_t c = decode_at(*replacement, pos);
-    edits.push_back({c, i == 0 ? new_count - old_count : i});
+  for (std::size_t pos = 0; pos < replacement->size();) {
+    edits.push_back({decode_at(*replacement, pos), 0});
   }
+  // New code points beyond the old ones are insertions; old ones beyond the new go with the last
+  // one written, which may belong to the text before.
+  for (std::int32_t i = 0; i < new_count - old_count; ++i) {
+    edits[edits.size() - 1 - static_cast<std::size_t>(i)].change = 1;
+  }
+  if (new_count < old_count && !edits.empty()) edits.back().change += new_count - old_count;
   return true;
 }
 

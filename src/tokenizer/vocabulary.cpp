@@ -89,8 +89,4 @@ std::optional<std::string_view> Vocabulary::piece(std::int64_t id) const {
   return piece_at(*at);
 }
 
-std::string_view Vocabulary::piece_at(std::size_t i) const {
-  return std::string_view(bytes_).substr(entries_[i].begin, entries_[i].length);
-}
-
 }  // namespace attnscope::tok

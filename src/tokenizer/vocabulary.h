@@ -27,7 +27,9 @@ class Vocabulary {
   std::optional<std::int64_t> id(std::string_view piece) const;
   std::optional<std::string_view> piece(std::int64_t id) const;
   // The i-th piece added.
-  std::string_view piece_at(std::size_t i) const;
+  std::string_view piece_at(std::size_t i) const {
+    return {bytes_.data() + entries_[i].begin, entries_[i].length};
+  }
   std::int64_t id_at(std::size_t i) const { return entries_[i].id; }
   std::int64_t max_id() const { return max_id_; }  // −1 when empty
   std::size_t longest_piece() const { return longest_; }
