@@ -362,7 +362,8 @@ CaptureResult run_capture(const CaptureSpec& spec, const CaptureContext& context
     planned.layout =
         prompts.all_prompts > kMaxPromptGroups ? LayoutChoice::packed : LayoutChoice::prompts;
   }
-  result.plan = plan_capture(checkpoint.config, std::move(prompts.prompts), planned);
+  result.plan =
+      plan_capture(checkpoint.config, std::move(prompts.prompts), planned, context.limits);
   result.prompts_skipped = static_cast<std::int64_t>(prompts.skipped.size());
   if (!prompts.skipped.empty()) {
     warnings.add(std::to_string(prompts.skipped.size()) + " lines of the prompt file were passed " +

@@ -134,8 +134,14 @@ std::vector<int> resolve_positions(const EncodedPrompt& prompt, const std::strin
   return positions;
 }
 
-// Prompts of equal length run together first; a batch holds kBatchTokens at most, pads included.
-void add_batches(std::vector<int> window, const CapturePlan& plan, int most_prompts,
+// The size of a batch.
+struct BatchLimits {
+  std::int64_t tokens = 0;  // pads included
+  int prompts = 0;          // 0 = any number
+};
+
+// Prompts of equal length run together first.
+void add_batches(std::vector<int> window, const CapturePlan& plan, BatchLimits limits,
                  std::vector<BatchPlan>& batches) {
   const auto length = [&](int p) {
     return static_cast<std::int64_t>(plan.prompts[static_cast<std::size_t>(p)].size());
@@ -146,7 +152,7 @@ void add_batches(std::vector<int> window, const CapturePlan& plan, int most_prom
   for (const int p : window) {
     const auto count = static_cast<std::int64_t>(batch.prompts.size()) + 1;
     const bool full =
-        (most_prompts > 0 && count > most_prompts) || count * length(p) > kBatchTokens;
+        (limits.prompts > 0 && count > limits.prompts) || count * length(p) > limits.tokens;
     if (full && !batch.prompts.empty()) batches.push_back(std::exchange(batch, {}));
     batch.prompts.push_back(p);
   }
@@ -179,14 +185,15 @@ std::vector<std::vector<int>> cut_windows(const ModelConfig& config, const Captu
   return windows;
 }
 
-void cut_shards(const ModelConfig& config, const CaptureSpec& spec, CapturePlan& plan) {
+void cut_shards(const ModelConfig& config, const CaptureSpec& spec, const PlanLimits& limits,
+                CapturePlan& plan) {
   bool with_logits = false;
   for (const HookPlan& hook : plan.hooks) with_logits |= hook.hook.site == Site::logits;
   double work = 0;
   for (std::size_t p = 0; p < plan.prompts.size(); ++p) {
     const double own =
         forward_flop(config, static_cast<std::int64_t>(plan.prompts[p].size()), with_logits);
-    if (plan.shards.empty() || work + own > kShardFlop) {
+    if (plan.shards.empty() || work + own > limits.shard_flop) {
       plan.shards.push_back({.range = {static_cast<std::int64_t>(p), 0}, .batches = {}});
       work = 0;
     }
@@ -195,7 +202,8 @@ void cut_shards(const ModelConfig& config, const CaptureSpec& spec, CapturePlan&
   }
   for (ShardPlan& shard : plan.shards) {
     for (std::vector<int>& window : cut_windows(config, spec, plan, shard.range)) {
-      add_batches(std::move(window), plan, spec.compute.batch, shard.batches);
+      add_batches(std::move(window), plan, {limits.batch_tokens, spec.compute.batch},
+                  shard.batches);
     }
   }
 }
@@ -236,7 +244,7 @@ void check_budget(const CaptureSpec& spec, const CapturePlan& plan) {
 }  // namespace
 
 CapturePlan plan_capture(const ModelConfig& config, std::vector<EncodedPrompt> prompts,
-                         const CaptureSpec& spec) {
+                         const CaptureSpec& spec, const PlanLimits& limits) {
   CapturePlan plan;
   plan.prompts = std::move(prompts);
   plan.layout = choose_layout(spec.layout, plan.prompts.size());
@@ -250,7 +258,7 @@ CapturePlan plan_capture(const ModelConfig& config, std::vector<EncodedPrompt> p
     check_prompt(config, spec, prompt, where);
     plan.positions.push_back(resolve_positions(prompt, spec.positions));
   }
-  cut_shards(config, spec, plan);
+  cut_shards(config, spec, limits, plan);
   estimate(config, spec, plan);
   check_budget(spec, plan);
   return plan;

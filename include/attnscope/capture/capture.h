@@ -21,6 +21,7 @@ struct CaptureContext {
   const std::atomic<bool>* stop = nullptr;  // set by a signal handler: give up soon
   ProgressListener* progress = nullptr;
   int compressor_threads = 0;  // 0 = by the machine
+  PlanLimits limits;
   // Called with the plan before anything is computed or written; may print it.
   std::function<void(const CapturePlan&)> on_plan;
 };

@@ -16,10 +16,12 @@
 
 namespace attnscope {
 
-// Tokens of a batch, pads included; one prompt may be longer.
-inline constexpr std::int64_t kBatchTokens = 2048;
-// Planned work of a shard; one prompt may be more.
-inline constexpr double kShardFlop = 2e12;
+// Where the plan cuts. Other values give other files: they are changed in tests and measurements
+// only.
+struct PlanLimits {
+  std::int64_t batch_tokens = 2048;  // of a batch, pads included; one prompt may be longer
+  double shard_flop = 2e12;          // planned work of a shard; one prompt may be more
+};
 
 // One hook that is kept.
 struct HookPlan {
@@ -73,7 +75,7 @@ struct CapturePlan {
 // learned); exit 4 when a budget is set and the estimate is above it, naming the largest site and
 // what would make it smaller.
 CapturePlan plan_capture(const ModelConfig& config, std::vector<EncodedPrompt> prompts,
-                         const CaptureSpec& spec);
+                         const CaptureSpec& spec, const PlanLimits& limits = {});
 
 // The plan as a person reads it: prompts, batches, shards, bytes a site, memory.
 std::string describe(const CapturePlan& plan);

@@ -1,0 +1,297 @@
+// Files as a whole: bytes, layouts, refusals, records.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "attnscope/storage/verify.h"
+#include "attnscope/support/sha256.h"
+#include "capture_case.h"
+#include "testing/fixtures.h"
+#include "testing/temp_folder.h"
+
+namespace attnscope {
+namespace {
+
+using nlohmann::json;
+using testing::bytes_of;
+using testing::caught;
+using testing::exists;
+using testing::spec_for;
+using testing::TempFolder;
+
+constexpr const char* kTiny = "models/tiny-random-gpt2";
+
+CaptureSpec tiny(const std::string& out) {
+  CaptureSpec spec = spec_for(kTiny, out);
+  spec.prompts.prompt = "The cat sat on the mat, and the cat sat on the mat.";
+  return spec;
+}
+
+TEST(Capture, WritesAFileThatVerifiesAndItsSidecar) {
+  const TempFolder folder;
+  CaptureSpec spec = tiny(folder.file("run.h5"));
+  spec.hooks = "pattern,z,resid_post";
+  const CaptureResult result = run_capture(spec, {.command_line = {"attnscope", "capture"}});
+  EXPECT_TRUE(verify_file(spec.output.out).empty());
+  EXPECT_EQ(result.sha256, sha256_of(bytes_of(spec.output.out)));
+  EXPECT_EQ(result.file_bytes, bytes_of(spec.output.out).size());
+  const json sidecar = json::parse(bytes_of(folder.file("run.json")));
+  EXPECT_EQ(sidecar[kSidecarHashKey], result.sha256);
+  EXPECT_EQ(sidecar["command_line"][1], "capture");
+  for (const char* key : {"host", "started", "finished", "git_commit", "libraries"}) {
+    EXPECT_TRUE(sidecar.contains(key)) << key;
+  }
+  // Nothing but the two files is left.
+  EXPECT_FALSE(exists(spec.output.out + ".parts"));
+  EXPECT_FALSE(exists(spec.output.out + ".tmp"));
+  // What changes between two runs of one configuration must not be inside.
+  const std::string file = bytes_of(spec.output.out);
+  EXPECT_EQ(file.find(folder.path()), std::string::npos);
+  EXPECT_EQ(file.find(testing::fixture(kTiny)), std::string::npos);
+}
+
+TEST(Capture, TokensAndProvenanceAreStored) {
+  const TempFolder folder;
+  const CaptureSpec spec = tiny(folder.file("run.h5"));
+  const CaptureResult result = run_capture(spec);
+  const CaptureReader file(spec.output.out, {.trust = Trust::own});
+  const PromptRecord prompt = file.prompt(0);
+  EXPECT_EQ(prompt.text, *spec.prompts.prompt);
+  EXPECT_EQ(prompt.tokens.ids, result.plan.prompts[0].ids);
+  std::string text;
+  for (const std::string& part : prompt.tokens.text) text += part;
+  EXPECT_EQ(text, *spec.prompts.prompt);
+  const ModelInfo model = file.model();
+  const std::string folder_of_model = testing::fixture(kTiny);
+  EXPECT_EQ(model.config_sha256, sha256_of(bytes_of(folder_of_model + "/config.json")));
+  EXPECT_EQ(model.weights_sha256, sha256_of(bytes_of(folder_of_model + "/model.safetensors")));
+  EXPECT_EQ(model.tokenizer_sha256, sha256_of(bytes_of(folder_of_model + "/tokenizer.json")));
+  EXPECT_EQ(model.sizes.at("n_layers"), 5);
+  EXPECT_EQ(json::parse(file.run().options_json)["hooks"], "pattern");
+  EXPECT_EQ(file.run().threads, at::get_num_threads());
+}
+
+TEST(Capture, SameConfigSameBytes) {
+  const TempFolder folder;
+  std::vector<int> lengths;
+  for (int i = 0; i < 30; ++i) lengths.push_back(1 + (i * 13) % 90);
+  testing::write_id_prompts(folder.file("p.jsonl"), lengths, 1000);
+  std::string first;
+  for (const int compressors : {1, 2, 4}) {
+    CaptureSpec spec = spec_for(kTiny, folder.file("run" + std::to_string(compressors) + ".h5"));
+    spec.prompts.prompts_file = folder.file("p.jsonl");
+    spec.hooks = "pattern,z,mlp_out";
+    run_capture(spec, {.compressor_threads = compressors});
+    const std::string bytes = bytes_of(spec.output.out);
+    if (first.empty()) first = bytes;
+    EXPECT_TRUE(bytes == first) << compressors << " compressors";
+  }
+}
+
+TEST(Capture, PackedLayoutHoldsTwoHundredPrompts) {
+  const TempFolder folder;
+  std::vector<int> lengths;
+  for (int i = 0; i < 200; ++i) lengths.push_back(1 + (i * 29) % 40);
+  testing::write_id_prompts(folder.file("p.jsonl"), lengths, 1000);
+  CaptureSpec spec = spec_for(kTiny, folder.file("packed.h5"));
+  spec.prompts.prompts_file = folder.file("p.jsonl");
+  spec.hooks = "z,resid_post";
+  const CaptureResult result = run_capture(spec);
+  EXPECT_TRUE(verify_file(spec.output.out).empty());
+  const CaptureReader packed(spec.output.out, {.trust = Trust::own});
+  ASSERT_EQ(packed.layout(), FileLayout::packed);
+  ASSERT_EQ(packed.prompts(), 200);
+  // Against the same prompts, each with its own group.
+  CaptureSpec grouped = spec;
+  grouped.output.out = folder.file("grouped.h5");
+  grouped.layout = LayoutChoice::prompts;
+  run_capture(grouped);
+  const CaptureReader groups(grouped.output.out, {.trust = Trust::own});
+  for (const int p : {0, 1, 63, 64, 137, 199}) {
+    EXPECT_EQ(packed.prompt(p).group, "g" + std::to_string(p % 5));
+    EXPECT_EQ(packed.prompt(p).tokens.ids, result.plan.prompts[static_cast<std::size_t>(p)].ids);
+    for (const HookId& hook : groups.hooks(p)) {
+      const Array a = packed.read(p, hook);
+      const Array b = groups.read(p, hook);
+      ASSERT_EQ(a.shape, b.shape);
+      EXPECT_TRUE(at::allclose(at::tensor(a.as_float()), at::tensor(b.as_float()), 1e-4, 1e-5))
+          << hook_name(hook) << " of " << p;
+    }
+    const auto x = packed.read_table(p, Stack::self, AttentionTable::head_stats).as_float();
+    const auto y = groups.read_table(p, Stack::self, AttentionTable::head_stats).as_float();
+    EXPECT_TRUE(at::allclose(at::tensor(x), at::tensor(y), 1e-4, 1e-5, /*equal_nan=*/true)) << p;
+  }
+}
+
+TEST(Capture, ManyShardsGiveOneFileThatVerifies) {
+  const TempFolder folder;
+  std::vector<int> lengths;
+  for (int i = 0; i < 90; ++i) lengths.push_back(3 + (i * 29) % 40);
+  testing::write_id_prompts(folder.file("p.jsonl"), lengths, 1000);
+  for (const bool packed : {false, true}) {
+    CaptureSpec spec = spec_for(kTiny, folder.file(packed ? "packed.h5" : "groups.h5"));
+    spec.prompts.prompts_file = folder.file("p.jsonl");
+    spec.hooks = "z";
+    spec.layout = packed ? LayoutChoice::packed : LayoutChoice::prompts;
+    CaptureContext context;
+    context.limits.shard_flop = 3e7;
+    const CaptureResult result = run_capture(spec, context);
+    EXPECT_GT(result.plan.shards.size(), 3u);
+    EXPECT_TRUE(verify_file(spec.output.out).empty());
+    const CaptureReader file(spec.output.out, {.trust = Trust::own});
+    ASSERT_EQ(file.prompts(), 90);
+    for (int p = 0; p < 90; ++p) {
+      EXPECT_EQ(file.prompt(p).tokens.ids, result.plan.prompts[static_cast<std::size_t>(p)].ids);
+    }
+    EXPECT_FALSE(exists(spec.output.out + ".parts"));
+  }
+}
+
+TEST(Capture, PartsOfAShardedRunHoldConsecutivePrompts) {
+  const TempFolder folder;
+  testing::write_id_prompts(folder.file("p.jsonl"), {3, 4, 5, 6, 7}, 1000);
+  std::vector<std::size_t> lengths;
+  for (int part = 1; part <= 2; ++part) {
+    CaptureSpec spec = spec_for(kTiny, folder.file("part" + std::to_string(part) + ".h5"));
+    spec.prompts.prompts_file = folder.file("p.jsonl");
+    spec.shard = {part, 2};
+    for (const EncodedPrompt& prompt : run_capture(spec).plan.prompts) {
+      lengths.push_back(prompt.size());
+    }
+  }
+  EXPECT_EQ(lengths, (std::vector<std::size_t>{3, 4, 5, 6, 7}));
+  CaptureSpec spec = spec_for(kTiny, folder.file("part.h5"));
+  spec.prompts.prompts_file = folder.file("p.jsonl");
+  spec.shard = {1, 6};
+  EXPECT_NE(caught([&] { run_capture(spec); }).message.find("--shard"), std::string::npos);
+}
+
+TEST(Capture, NeverOverwritesWithoutForce) {
+  const TempFolder folder;
+  const CaptureSpec spec = tiny(folder.file("run.h5"));
+  std::ofstream(folder.file("run.h5")) << "mine";
+  EXPECT_EQ(caught([&] { run_capture(spec); }).exit_code, 3);
+  EXPECT_EQ(bytes_of(folder.file("run.h5")), "mine");
+  std::filesystem::remove(folder.file("run.h5"));
+  std::ofstream(folder.file("run.json")) << "mine too";
+  EXPECT_EQ(caught([&] { run_capture(spec); }).exit_code, 3);
+  EXPECT_EQ(bytes_of(folder.file("run.json")), "mine too");
+  EXPECT_FALSE(exists(folder.file("run.h5")));
+  CaptureSpec forced = spec;
+  forced.output.force = true;
+  run_capture(forced);
+  EXPECT_TRUE(verify_file(spec.output.out).empty());
+}
+
+TEST(Capture, OutputFolderMustExistAndBeWritable) {
+  const TempFolder folder;
+  EXPECT_EQ(caught([&] { run_capture(tiny(folder.file("absent/run.h5"))); }).exit_code, 3);
+  std::ofstream(folder.file("file")) << "x";
+  EXPECT_EQ(caught([&] { run_capture(tiny(folder.file("file/run.h5"))); }).exit_code, 3);
+  EXPECT_EQ(
+      caught([&] { run_capture(tiny(folder.file(std::string(300, 'n') + ".h5"))); }).exit_code, 3);
+}
+
+TEST(Capture, DryRunPlansAndWritesNothing) {
+  const TempFolder folder;
+  CaptureSpec spec = tiny(folder.file("run.h5"));
+  spec.output.dry_run = true;
+  bool planned = false;
+  CaptureContext context;
+  context.on_plan = [&planned](const CapturePlan& plan) { planned = plan.tokens > 0; };
+  const CaptureResult result = run_capture(spec, context);
+  EXPECT_TRUE(planned);
+  EXPECT_TRUE(result.path.empty());
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(Capture, AStopKeepsNothingHalfAndSaysHowToGoOn) {
+  const TempFolder folder;
+  const std::atomic<bool> stop = true;
+  const auto error = caught([&] { run_capture(tiny(folder.file("run.h5")), {.stop = &stop}); });
+  EXPECT_EQ(error.exit_code, 130);
+  EXPECT_NE(error.message.find("--resume"), std::string::npos);
+  EXPECT_FALSE(exists(folder.file("run.h5")));
+  EXPECT_FALSE(exists(folder.file("run.json")));
+}
+
+// Puts NaN into the first value of one tensor of a copy of the tiny model.
+std::string model_with_nan(const TempFolder& folder) {
+  const std::string copy = folder.file("nan-model");
+  std::filesystem::copy(testing::fixture(kTiny), copy);
+  const std::string path = copy + "/model.safetensors";
+  std::string bytes = bytes_of(path);
+  std::uint64_t header = 0;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  const json tensors = json::parse(bytes.substr(8, header));
+  for (const auto& [name, tensor] : tensors.items()) {
+    if (!name.ends_with("h.2.mlp.c_proj.bias")) continue;
+    const float nan = std::nanf("");
+    std::memcpy(bytes.data() + 8 + header + tensor["data_offsets"][0].get<std::size_t>(), &nan,
+                sizeof nan);
+  }
+  std::ofstream(path, std::ios::binary) << bytes;
+  return copy;
+}
+
+TEST(Capture, NanIsStoredCountedAndWarnedOf) {
+  const TempFolder folder;
+  CaptureSpec spec = tiny(folder.file("run.h5"));
+  spec.model = model_with_nan(folder);
+  spec.hooks = "resid_post";
+  const CaptureResult result = run_capture(spec);
+  EXPECT_GT(result.non_finite, 0);
+  bool warned = false;
+  for (const std::string& line : result.warnings) {
+    warned |= line.find("NaN") != std::string::npos;
+  }
+  EXPECT_TRUE(warned);
+  const CaptureReader file(spec.output.out, {.trust = Trust::own});
+  const HookId before{Site::resid_post, 1};
+  const HookId after{Site::resid_post, 2};
+  for (const float v : file.read(0, before).as_float()) ASSERT_TRUE(std::isfinite(v));
+  EXPECT_TRUE(std::isnan(file.read(0, after).as_float().front()));
+  spec.output.out = folder.file("fail.h5");
+  spec.fail_on_nan = true;
+  const auto error = caught([&] { run_capture(spec); });
+  EXPECT_EQ(error.exit_code, 2);
+  EXPECT_FALSE(exists(folder.file("fail.h5")));
+}
+
+TEST(Capture, ProgressCountsPromptsAndTokens) {
+  const TempFolder folder;
+  testing::write_id_prompts(folder.file("p.jsonl"), {9, 3, 5}, 1000);
+  struct Listener : ProgressListener {
+    ProgressState last;
+    void update(const ProgressState& state) override {
+      EXPECT_GT(state.items_done, last.items_done);
+      last = state;
+    }
+  } listener;
+  CaptureSpec spec = spec_for(kTiny, folder.file("run.h5"));
+  spec.prompts.prompts_file = folder.file("p.jsonl");
+  spec.compute.batch = 1;
+  run_capture(spec, {.progress = &listener});
+  EXPECT_EQ(listener.last.items_done, 3);
+  EXPECT_EQ(listener.last.items_total, 3);
+  EXPECT_EQ(listener.last.tokens_done, 17);
+  EXPECT_EQ(listener.last.seconds_left, 0);
+}
+
+TEST(CaptureResult, IsOneJsonObject) {
+  const TempFolder folder;
+  const json result = json::parse(to_json(run_capture(tiny(folder.file("run.h5")))));
+  EXPECT_EQ(result["prompts"], 1);
+  EXPECT_EQ(result["out"], folder.file("run.h5"));
+  ASSERT_EQ(result["top_heads"]["induction"].size(), 5u);
+  EXPECT_GE(result["top_heads"]["entropy"][0]["value"], result["top_heads"]["entropy"][1]["value"]);
+}
+
+}  // namespace
+}  // namespace attnscope
