@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "attnscope/core/device.h"
-#include "attnscope/support/error.h"
 #include "attnscope/support/text.h"
 #include "attnscope/support/utf8.h"
 #include "console/output.h"
@@ -70,35 +69,31 @@ std::string summary(const CaptureResult& result) {
   return text;
 }
 
-std::string dry_run_text(const CapturePlan& plan) {
-  return describe(plan) + "Nothing was computed or written (--dry-run).\n";
+void show(const CaptureSpec& spec, const CaptureResult& result) {
+  if (!spec.output.quiet) console::print_warnings(result.warnings);
+  if (spec.output.json) {
+    console::print(to_json(result) + "\n");
+  } else if (spec.output.dry_run) {
+    console::print(describe(result.plan) + "Nothing was computed or written (--dry-run).\n");
+  } else if (!spec.output.quiet) {
+    console::print(summary(result));
+  }
 }
 
 }  // namespace
 
 int run_capture(const CaptureSpec& spec, const std::vector<std::string>& command_line) {
   set_up_process({.threads = spec.compute.threads});
-  const std::atomic<bool>& stop = stop_on_signals();
-  CaptureResult result;
-  try {
-    console::ProgressBar bar("prompts");
-    CaptureContext context{.command_line = command_line, .stop = &stop};
-    if (!spec.output.quiet) context.progress = &bar;
-    result = attnscope::run_capture(spec, context);
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::interrupted) throw;
-    console::note(std::string("attnscope: ") + error.what() + "\n");
-    return signal_exit_code();
-  }
-  if (!spec.output.quiet) console::print_warnings(result.warnings);
-  if (spec.output.json) {
-    console::print(to_json(result) + "\n");
-  } else if (spec.output.dry_run) {
-    console::print(dry_run_text(result.plan));
-  } else if (!spec.output.quiet) {
-    console::print(summary(result));
-  }
-  return 0;
+  CaptureContext context{.command_line = command_line, .stop = &stop_on_signals()};
+  return until_stopped([&] {
+    CaptureResult result;
+    {
+      console::ProgressBar bar("prompts");
+      if (!spec.output.quiet) context.progress = &bar;
+      result = attnscope::run_capture(spec, context);
+    }
+    show(spec, result);
+  });
 }
 
 }  // namespace attnscope::run

@@ -3,6 +3,10 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <string>
+
+#include "attnscope/support/error.h"
+#include "console/output.h"
 
 namespace attnscope::run {
 namespace {
@@ -28,9 +32,15 @@ const std::atomic<bool>& stop_on_signals() {
   return stop_requested;
 }
 
-int signal_exit_code() {
-  const int signal = first_signal;
-  return signal == 0 ? 0 : 128 + signal;
+int until_stopped(const std::function<void()>& body) {
+  try {
+    body();
+    return 0;
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::interrupted) throw;
+    console::note(std::string("attnscope: ") + error.what() + "\n");
+    return 128 + first_signal;
+  }
 }
 
 }  // namespace attnscope::run

@@ -3,13 +3,15 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 
 namespace attnscope::run {
 
 // Installs the handlers: the first signal sets the flag, a second one ends the process at once.
 const std::atomic<bool>& stop_on_signals();
 
-// 130 after SIGINT, 143 after SIGTERM, 0 when there was no signal.
-int signal_exit_code();
+// Runs `body`. The error of work that a signal stopped is shown, and the exit code is 130 after
+// SIGINT, 143 after SIGTERM; other errors pass. 0 when `body` ended by itself.
+int until_stopped(const std::function<void()>& body);
 
 }  // namespace attnscope::run

@@ -8,7 +8,9 @@ int run_verb(const Envelope& envelope) {
   if (const auto* capture = std::get_if<CaptureSpec>(&envelope.spec)) {
     return run_capture(*capture, envelope.command_line);
   }
-  if (const auto* demo = std::get_if<DemoSpec>(&envelope.spec)) return run_demo(*demo);
+  if (const auto* demo = std::get_if<DemoSpec>(&envelope.spec)) {
+    return run_demo(*demo, envelope.command_line);
+  }
   if (const auto* doctor = std::get_if<DoctorSpec>(&envelope.spec)) return run_doctor(*doctor);
   throw Error(ErrorKind::internal, "RU02",
               {.where = "attnscope-run", .what = "a spec of a verb that does not run here"});

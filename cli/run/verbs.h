@@ -2,6 +2,9 @@
 // The verbs that compute: one function each, spec in, exit code out.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "attnscope/spec/spec_json.h"
 
 namespace attnscope::run {
@@ -9,7 +12,7 @@ namespace attnscope::run {
 int run_verb(const Envelope& envelope);
 
 int run_capture(const CaptureSpec& spec, const std::vector<std::string>& command_line);
-int run_demo(const DemoSpec& spec);
+int run_demo(const DemoSpec& spec, const std::vector<std::string>& command_line);
 // Prints the checks as JSON; attnscope shows them.
 int run_doctor(const DoctorSpec& spec);
 
