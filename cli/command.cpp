@@ -1,5 +1,7 @@
 #include "command.h"
 
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -98,13 +100,16 @@ std::span<const Command> commands() {
 }
 
 Verb::Verb(const Command& command)
-    : app_(command.summary, std::string("attnscope ") + command.name), options_(app_) {
-  app_.formatter(std::make_shared<HelpFormatter>());
-  app_.set_help_flag("-h,--help", "show this text");
-  app_.get_help_ptr()->group("Help");
+    : app_(std::make_unique<CLI::App>(command.summary, std::string("attnscope ") + command.name)),
+      options_(*app_) {
+  app_->formatter(std::make_shared<HelpFormatter>());
+  app_->set_help_flag("-h,--help", "show this text");
+  app_->get_help_ptr()->group("Help");
   const bool several = std::string(command.examples).find('\n') != std::string::npos;
-  app_.footer((several ? "\nExamples:\n" : "\nExample:\n") + indent_lines(command.examples));
+  app_->footer((several ? "\nExamples:\n" : "\nExample:\n") + indent_lines(command.examples));
 }
+
+Verb::~Verb() = default;
 
 int run_command_line(const std::vector<std::string>& arguments) {
   const std::string verb = arguments.size() > 1 ? arguments[1] : "--help";

@@ -2,6 +2,7 @@
 // A verb of the command line: its name, its help and the function that runs it.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,12 +31,15 @@ std::span<const Command> commands();
 class Verb {
  public:
   explicit Verb(const Command& command);
+  ~Verb();
+  Verb(const Verb&) = delete;
+  Verb& operator=(const Verb&) = delete;
   Options& options() { return options_; }
   // False when help was asked for and printed.
-  bool parse(const CommandLine& line) { return parse_arguments(app_, line.arguments); }
+  bool parse(const CommandLine& line) { return parse_arguments(*app_, line.arguments); }
 
  private:
-  CLI::App app_;
+  std::unique_ptr<CLI::App> app_;
   Options options_;
 };
 

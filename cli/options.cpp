@@ -1,5 +1,7 @@
 #include "options.h"
 
+#include <CLI/CLI.hpp>
+
 #include "attnscope/support/text.h"
 #include "attnscope/support/utf8.h"
 #include "console/output.h"
@@ -70,18 +72,21 @@ void fail_argument(const std::string& code, ErrorDetail detail) {
   throw Error(ErrorKind::input, code, std::move(detail));
 }
 
-CLI::Option* Options::add(const Name& name, CLI::callback_t callback) {
-  CLI::Option* option = app_.add_option(name.flags, std::move(callback), name.help);
+CLI::Option* Options::add(const Name& name, TakeAll take) {
+  const auto callback = [take = std::move(take)](const CLI::results_t& values) {
+    take(values);
+    return true;
+  };
+  CLI::Option* option = app_.add_option(name.flags, callback, name.help);
   return option->type_name(name.value)->group(group_)->expected(1);
 }
 
 void Options::value(const Name& name, Take take) {
   const std::string option = shown_name(name.flags);
   // All values are taken so that a second one can be refused by name.
-  add(name, [option, take = std::move(take)](const CLI::results_t& values) {
+  add(name, [option, take = std::move(take)](const std::vector<std::string>& values) {
     require_once(option, values.size());
     take(values.front(), option);
-    return true;
   })->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
@@ -106,18 +111,11 @@ void Options::flag(const Name& name, bool& out) {
 }
 
 void Options::argument(const Name& name, std::string& out) {
-  add(name, [&out](const CLI::results_t& values) {
-    out = values.front();
-    return true;
-  })->required();
+  add(name, [&out](const std::vector<std::string>& values) { out = values.front(); })->required();
 }
 
 void Options::arguments(const Name& name, std::vector<std::string>& out) {
-  add(name,
-      [&out](const CLI::results_t& values) {
-        out = values;
-        return true;
-      })
+  add(name, [&out](const std::vector<std::string>& values) { out = values; })
       ->required()
       ->expected(1, 1 << 20);
 }
@@ -131,6 +129,10 @@ std::int64_t Options::parse_bounded(const std::string& text, Bounds bounds,
                          .expected = "a whole number from " + std::to_string(bounds.low) + " to " +
                                      std::to_string(bounds.high),
                          .got = quote(text)});
+}
+
+bool Options::given(const std::string& flag) const {
+  return app_.count(flag) > 0;
 }
 
 void Options::exclusive(const std::string& flag_a, const std::string& flag_b) const {

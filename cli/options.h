@@ -3,7 +3,6 @@
 // most once, numbers are strict and know no locale, every error names the option and what it takes.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <concepts>
 #include <cstdint>
 #include <functional>
@@ -16,6 +15,11 @@
 #include "attnscope/spec/choices.h"
 #include "attnscope/support/error.h"
 #include "attnscope/support/text.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace attnscope::cli {
 
@@ -67,14 +71,15 @@ class Options {
   void arguments(const Name& name, std::vector<std::string>& out);
 
   // Whether the option was given.
-  bool given(const std::string& flag) const { return app_.count(flag) > 0; }
+  bool given(const std::string& flag) const;
   // Refuses to have both options on one command line.
   void exclusive(const std::string& flag_a, const std::string& flag_b) const;
 
  private:
   static std::int64_t parse_bounded(const std::string& text, Bounds bounds,
                                     const std::string& option);
-  CLI::Option* add(const Name& name, CLI::callback_t callback);
+  using TakeAll = std::function<void(const std::vector<std::string>& values)>;
+  CLI::Option* add(const Name& name, TakeAll take);
 
   CLI::App& app_;
   std::string group_ = "Options";
