@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kSingleFile = "model.safetensors";
 constexpr const char* kIndexFile = "model.safetensors.index.json";
-constexpr std::uint64_t kIndexBytes = 64ULL << 20;
+constexpr std::uint64_t kIndexBytes = 16ULL << 20;
 
 // One file name of letters, digits, '.', '_' and '-' that ends in .safetensors: nothing that could
 // leave the folder.
