@@ -7,6 +7,7 @@
 #include "attnscope/support/utf8.h"
 #include "layer_names.h"
 #include "shape_text.h"
+#include "tensor_part.h"
 
 namespace attnscope {
 
@@ -45,14 +46,17 @@ const TensorInfo* MemoryTensorSource::find(const std::string& name) const {
   return it == by_name_.end() ? nullptr : &tensors_[it->second];
 }
 
-void MemoryTensorSource::read(const TensorInfo& tensor, void* out, std::uint64_t bytes) const {
+void MemoryTensorSource::read_part(const TensorInfo& tensor, std::uint64_t offset, void* out,
+                                   std::uint64_t bytes) const {
   const auto it = by_name_.find(tensor.name);
-  if (it == by_name_.end() || tensors_[it->second].bytes != bytes) {
+  if (it == by_name_.end() || !holds_part(tensors_[it->second], offset, bytes)) {
     throw Error(
         ErrorKind::internal, "MS03",
         {.where = quote(tensor.name), .what = "asked for a tensor or a size that is not there"});
   }
-  if (bytes > 0) std::memcpy(out, bytes_[it->second].data(), static_cast<std::size_t>(bytes));
+  if (bytes > 0) {
+    std::memcpy(out, bytes_[it->second].data() + offset, static_cast<std::size_t>(bytes));
+  }
 }
 
 TensorMap bind_by_name(const ModelConfig& config, const std::vector<RoleName>& roles) {

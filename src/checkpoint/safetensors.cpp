@@ -5,6 +5,7 @@
 
 #include "attnscope/support/error.h"
 #include "attnscope/support/utf8.h"
+#include "tensor_part.h"
 
 namespace attnscope {
 namespace {
@@ -53,8 +54,9 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : file_(path, "ST22") 
   tensors_ = parse_safetensors_header(header, file_.size() - data_begin_, where);
 }
 
-void SafetensorsFile::read(const StoredTensor& tensor, void* out) const {
-  file_.read(data_begin_ + tensor.offset, out, static_cast<std::size_t>(tensor.info.bytes));
+void SafetensorsFile::read(const StoredTensor& tensor, std::uint64_t offset, void* out,
+                           std::uint64_t bytes) const {
+  file_.read(data_begin_ + tensor.offset + offset, out, static_cast<std::size_t>(bytes));
 }
 
 SafetensorsSource::SafetensorsSource(const std::vector<std::string>& paths) {
@@ -86,16 +88,17 @@ const std::string& SafetensorsSource::file_of(const std::string& name) const {
   return files_[places_[by_name_.at(name)].file].path();
 }
 
-void SafetensorsSource::read(const TensorInfo& tensor, void* out, std::uint64_t bytes) const {
+void SafetensorsSource::read_part(const TensorInfo& tensor, std::uint64_t offset, void* out,
+                                  std::uint64_t bytes) const {
   const auto it = by_name_.find(tensor.name);
-  if (it == by_name_.end() || tensors_[it->second].bytes != bytes) {
+  if (it == by_name_.end() || !holds_part(tensors_[it->second], offset, bytes)) {
     throw Error(ErrorKind::internal, "ST23",
                 {.where = quote(tensor.name),
                  .what = "asked for a tensor or a size that the file does not have"});
   }
   const Place place = places_[it->second];
   const SafetensorsFile& file = files_[place.file];
-  file.read(file.tensors()[place.index], out);
+  file.read(file.tensors()[place.index], offset, out, bytes);
 }
 
 }  // namespace attnscope

@@ -34,7 +34,11 @@ class TensorSource {
   virtual const TensorInfo* find(const std::string& name) const = 0;
   // Copies the tensor's bytes in file order; `bytes` must be TensorInfo::bytes. Safe to call from
   // several threads at once.
-  virtual void read(const TensorInfo& tensor, void* out, std::uint64_t bytes) const = 0;
+  void read(const TensorInfo& tensor, void* out, std::uint64_t bytes) const;
+  // Copies `bytes` bytes from byte `offset` of the tensor on, for conversions that must not hold a
+  // tensor twice. Safe to call from several threads at once.
+  virtual void read_part(const TensorInfo& tensor, std::uint64_t offset, void* out,
+                         std::uint64_t bytes) const = 0;
 };
 
 enum class Strictness { lenient, strict };

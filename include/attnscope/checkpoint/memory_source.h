@@ -26,7 +26,8 @@ class MemoryTensorSource final : public TensorSource {
 
   const std::vector<TensorInfo>& tensors() const override { return tensors_; }
   const TensorInfo* find(const std::string& name) const override;
-  void read(const TensorInfo& tensor, void* out, std::uint64_t bytes) const override;
+  void read_part(const TensorInfo& tensor, std::uint64_t offset, void* out,
+                 std::uint64_t bytes) const override;
 
  private:
   void add_bytes(TensorInfo info, const void* values, std::size_t count);

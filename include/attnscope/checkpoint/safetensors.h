@@ -45,7 +45,8 @@ class SafetensorsFile {
 
   const std::string& path() const { return file_.path(); }
   const std::vector<StoredTensor>& tensors() const { return tensors_; }
-  void read(const StoredTensor& tensor, void* out) const;
+  // `bytes` bytes from byte `offset` of the tensor on.
+  void read(const StoredTensor& tensor, std::uint64_t offset, void* out, std::uint64_t bytes) const;
 
  private:
   InputFile file_;
@@ -60,7 +61,8 @@ class SafetensorsSource final : public TensorSource {
 
   const std::vector<TensorInfo>& tensors() const override { return tensors_; }
   const TensorInfo* find(const std::string& name) const override;
-  void read(const TensorInfo& tensor, void* out, std::uint64_t bytes) const override;
+  void read_part(const TensorInfo& tensor, std::uint64_t offset, void* out,
+                 std::uint64_t bytes) const override;
   // Path of the file that holds the tensor.
   const std::string& file_of(const std::string& name) const;
 
