@@ -95,7 +95,7 @@ at::Tensor post_norm_block(Run& run, int layer, const BlockEntry& entry) {
 // A run that starts with the finished sum of a layer.
 at::Tensor end_of_layer(Run& run, int layer, const at::Tensor& residual) {
   const at::Tensor resid_post = run.tap(Site::resid_post, layer, residual);
-  if (run.config.placement != NormPlacement::post) return resid_post;
+  if (run.config.placement != NormPlacement::post || !has_norms(run)) return resid_post;
   return run.tap(Site::normalized_resid_post, layer, second_norm(run, layer, resid_post));
 }
 

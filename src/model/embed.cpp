@@ -36,6 +36,8 @@ at::Tensor embed(Run& run) {
         run.batch.token_types.defined() ? run.batch.token_types : at::zeros_like(run.batch.ids);
     expect_ids(types, model.token_type_embedding.size(0), "token types");
     x = x + at::embedding(model.token_type_embedding, types.to(device));
+  } else if (run.batch.token_types.defined()) {
+    expect_ids(run.batch.token_types, 1, "token types of a model that has none");
   }
   if (run.config.embed_norm) x = normalize(run, model.embed_norm, x, std::nullopt);
   if (model.embed_projection.defined()) x = model.embed_projection(x);

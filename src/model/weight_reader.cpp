@@ -46,34 +46,25 @@ at::Tensor blob(void* data, std::int64_t count, at::ScalarType type) {
   return at::from_blob(data, {count}, at::TensorOptions(type));
 }
 
-// Narrow values are read into the end of the wide place and widened from the front: the write
-// never overtakes the read, so no second copy of the tensor is needed.
-void read_and_widen(const TensorSource& source, const TensorInfo& info, at::Tensor place) {
-  const std::int64_t count = place.numel();
-  const auto narrow = static_cast<std::int64_t>(dtype_size(info.dtype));
-  const std::int64_t wide = place.element_size();
+// Other types are converted block by block, so that no tensor is held twice.
+void read_and_convert(const TensorSource& source, const TensorInfo& info, at::Tensor place) {
+  const auto stored_size = static_cast<std::int64_t>(dtype_size(info.dtype));
   char* const begin = static_cast<char*>(place.mutable_data_ptr());
-  char* const stored = begin + count * (wide - narrow);
-  source.read(info, stored, info.bytes);
-  std::vector<char> block(static_cast<std::size_t>(kBlock * narrow));
-  for (std::int64_t i = 0; i < count; i += kBlock) {
-    const std::int64_t length = std::min(kBlock, count - i);
-    std::memcpy(block.data(), stored + i * narrow, static_cast<std::size_t>(length * narrow));
-    blob(begin + i * wide, length, place.scalar_type())
-        .copy_(blob(block.data(), length, scalar_type(info.dtype)));
+  std::vector<char> block(static_cast<std::size_t>(kBlock * stored_size));
+  for (std::int64_t i = 0; i < place.numel(); i += kBlock) {
+    const std::int64_t count = std::min(kBlock, place.numel() - i);
+    source.read_part(info, static_cast<std::uint64_t>(i * stored_size), block.data(),
+                     static_cast<std::uint64_t>(count * stored_size));
+    blob(begin + i * place.element_size(), count, place.scalar_type())
+        .copy_(blob(block.data(), count, scalar_type(info.dtype)));
   }
 }
 
 void read_values(const TensorSource& source, const TensorInfo& info, at::Tensor place) {
-  const at::ScalarType stored = scalar_type(info.dtype);
-  if (stored == place.scalar_type()) {
+  if (scalar_type(info.dtype) == place.scalar_type()) {
     source.read(info, place.mutable_data_ptr(), info.bytes);
-  } else if (dtype_size(info.dtype) < static_cast<std::size_t>(place.element_size())) {
-    read_and_widen(source, info, place);
   } else {
-    const at::Tensor whole = at::empty(place.sizes(), at::TensorOptions(stored));
-    source.read(info, whole.mutable_data_ptr(), info.bytes);
-    place.copy_(whole);
+    read_and_convert(source, info, place);
   }
 }
 
@@ -151,11 +142,16 @@ std::vector<FirstNonFinite> read_tensors(const TensorSource& source, std::vector
 
 bool same_values(const TensorSource& source, const TensorInfo& a, const TensorInfo& b) {
   if (a.dtype != b.dtype || a.shape != b.shape) return false;
-  std::vector<char> left(a.bytes);
-  std::vector<char> right(b.bytes);
-  source.read(a, left.data(), a.bytes);
-  source.read(b, right.data(), b.bytes);
-  return left == right;
+  constexpr std::uint64_t kBytes = std::uint64_t{1} << 20;
+  std::vector<char> left(kBytes);
+  std::vector<char> right(kBytes);
+  for (std::uint64_t offset = 0; offset < a.bytes; offset += kBytes) {
+    const std::uint64_t count = std::min(kBytes, a.bytes - offset);
+    source.read_part(a, offset, left.data(), count);
+    source.read_part(b, offset, right.data(), count);
+    if (std::memcmp(left.data(), right.data(), count) != 0) return false;
+  }
+  return true;
 }
 
 }  // namespace attnscope

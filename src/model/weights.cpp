@@ -48,6 +48,7 @@ class WeightLoader {
       : checkpoint_(checkpoint), options_(options), warnings_(warnings) {}
 
   std::shared_ptr<const ModelWeights> load() {
+    expect_supported();
     weights_->config = checkpoint_.config;
     weights_->dtype = options_.dtype;
     weights_->device = options_.device;
@@ -72,6 +73,7 @@ class WeightLoader {
 
   bool gated() const { return checkpoint_.config.mlp == MlpKind::gated; }
 
+  void expect_supported() const;
   void place_all();
   template <std::size_t N>
   void place_group(const std::array<Role, N>& roles, int layer);
@@ -176,6 +178,22 @@ void WeightLoader::place_group(const std::array<Role, N>& roles, int layer) {
       }
     }
     reserve(std::move(placement), i == 0);
+  }
+}
+
+void WeightLoader::expect_supported() const {
+  for (const LayerConfig& layer : checkpoint_.config.layers) {
+    if (!layer.attention.alibi) continue;
+    throw Error(ErrorKind::input, "MO06",
+                {.where = checkpoint_.config.name,
+                 .what = "ALiBi score biases are not supported",
+                 .next = "use a model with learned or rotary positions"});
+  }
+  if (checkpoint_.config.stack == StackKind::encoder_decoder) {
+    throw Error(ErrorKind::input, "MO07",
+                {.where = checkpoint_.config.name,
+                 .what = "encoder-decoder models are not supported",
+                 .next = "use a decoder-only or encoder-only model"});
   }
 }
 

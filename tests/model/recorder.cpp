@@ -27,8 +27,7 @@ void Recorder::on_map_rows(HookId hook, const MapRows& rows, const Batch&) {
   values_[hook].push_back(rows.values.clone());
 }
 
-void Recorder::on_statistics(HookId hook, std::span<const AttentionStatistics> rows,
-                             const Batch&) {
+void Recorder::on_statistics(HookId hook, std::span<const AttentionStatistics> rows, const Batch&) {
   statistics_[hook.layer] = {rows.begin(), rows.end()};
 }
 
