@@ -27,6 +27,8 @@ constexpr const char* kSentence = "When Anna and Tom went to the shop, Tom gave 
 constexpr const char* kReceiver = " Anna";
 constexpr const char* kGiver = " Tom";
 constexpr const char* kKnownStem = "known-answer-model";
+constexpr const char* kKnownModel = "known-answer-model.json";
+constexpr const char* kKnownWeights = "known-answer-model.safetensors";
 
 // Every file the demo writes, so that none is found in the way after half the work.
 const std::vector<std::string>& file_names() {
@@ -170,8 +172,8 @@ class Tour {
   void read_known_answer() {
     const Checkpoint built = known_induction_model();
     write_custom_model(built, result_.folder, kKnownStem, mode_);
-    wrote({std::string(kKnownStem) + ".safetensors", std::string(kKnownStem) + ".json"});
-    CaptureSpec prompt{.model = in_folder(std::string(kKnownStem) + ".json")};
+    wrote({kKnownWeights, kKnownModel});
+    CaptureSpec prompt{.model = in_folder(kKnownModel)};
     prompt.prompts.ids = known_induction_prompt();
     const CaptureReader file = capture(prompt, "known-answer");
     wrote(draw_all_heads(file, result_.folder, "known-answer-heads", mode_));

@@ -118,10 +118,10 @@ LINKS = ["to the", "near the", "behind the", "with the", "by the", "under the", 
          "next to the", "in front of the"]
 HELD_OUT_STARTS = [
     ("We think that the", "is", "are"),
-    ("It seems today the", "is", "are"),
-    ("Last morning the", "was", "were"),
+    ("I know that the", "is", "are"),
+    ("Today I think the", "is", "are"),
 ]
-HELD_OUT_LINKS = ["far from the", "close to the", "at the back of the"]
+HELD_OUT_LINKS = ["near the front of the", "by the front of the", "behind the front of the"]
 
 
 def a_noun_pair(rng, want_held_out):
@@ -195,11 +195,12 @@ def brackets(rng):
 
 
 # --- everything else ------------------------------------------------------------------------------
+DISTANCES = ["far from the", "close to the", "at the back of the"]
 FILLERS = [
     "{a} has {thing}.",
     "{a} likes the {adjective} {noun}.",
-    "The {place} is far from the {other}.",
-    "The {place} is close to the {other}.",
+    f"The {{place}} is {DISTANCES[0]} {{other}}.",
+    f"The {{place}} is {DISTANCES[1]} {{other}}.",
     "It was a {adjective} day at the {place}.",
     "{a} walked to the back of the {place}.",
     "Today {a} wanted to offer {thing} to the {noun}.",
@@ -220,7 +221,8 @@ def filler(rng):
 
 # --- random lists, repeated -----------------------------------------------------------------------
 LIST_FRAMES = ["Words:", "List:", "Names:"]
-HELD_OUT_LIST_FRAME = "Again:"
+LONGEST_GAP = 6  # words between a segment and its repeat
+HELD_OUT_GAPS = (7, 15)
 
 
 def random_words(rng, count):
@@ -242,7 +244,7 @@ def repeated_list(rng, length, longest=60):
         words += segment
         marks += [False] * len(segment)
         for _ in range(rng.choice((1, 1, 1, 2, 3))):
-            gap = random_words(rng, rng.randint(1, 6)) if rng.random() < 0.4 else []
+            gap = random_words(rng, rng.randint(1, LONGEST_GAP)) if rng.random() < 0.4 else []
             begin = rng.randint(0, len(segment) - 2) if rng.random() < 0.5 else 0
             words += gap + segment[begin:]
             # The first word of a repeat cannot be foreseen.
@@ -272,8 +274,8 @@ def vocabulary():
     """Every piece that the texts are made of, with its leading space if it has one."""
     pieces = dict.fromkeys(" " + word for word in LIST_WORDS)
     templates = (OPENINGS + CLAUSES + HELD_OUT_OPENINGS + HELD_OUT_CLAUSES + LINKS +
-                 HELD_OUT_LINKS + FILLERS + BRACKET_FRAMES + LIST_FRAMES +
-                 [HELD_OUT_BRACKET_FRAME, HELD_OUT_LIST_FRAME] +
+                 DISTANCES + FILLERS + BRACKET_FRAMES + LIST_FRAMES + [HELD_OUT_BRACKET_FRAME] +
+                 HELD_OUT_LINKS +
                  [start for start, _, _ in STARTS + HELD_OUT_STARTS] + NAMES)
     for template in templates:
         for index, word in enumerate(template.split()):

@@ -35,31 +35,31 @@ def indirect_object_group(rng, held_out):
 
 
 def induction_group(rng, held_out):
-    frame = language.HELD_OUT_LIST_FRAME if held_out else rng.choice(language.LIST_FRAMES)
-    words = language.random_words(rng, rng.randint(8, 40))
+    """A list, then other words, then part of the list again. Held out: the gap is longer than any
+    in training, and the answer never follows the word before it in training."""
+    frame = rng.choice(language.LIST_FRAMES)
+    gap = rng.randint(*language.HELD_OUT_GAPS) if held_out else rng.randint(0, language.LONGEST_GAP)
+    words = language.random_words(rng, rng.randint(8, 40) + gap)
+    words, between = words[gap:], words[:gap]
+    index = rng.randint(2, len(words) - 1)
 
-    def a_target():
-        """Index and replacement of the word to foresee; its neighbours are held out or not."""
+    def a_word():
         while True:
-            index = rng.randint(2, len(words) - 1)
-            other = rng.choice(language.LIST_WORDS)
-            if other not in words and language.held_out(words[index - 1], other) == held_out:
-                return index, other
+            word = rng.choice(language.LIST_WORDS)
+            is_new = word not in words and word not in between
+            if is_new and language.held_out(words[index - 1], word) == held_out:
+                return word
 
-    # The word after `words[index - 1]` is swapped, in a held-out group for one that never follows
-    # it in training.
-    index, answer = a_target()
-    name = f"{frame}{len(words)}@{index}/{words[index - 1]}+{answer}"
+    answer = a_word()
+    name = f"{frame}{len(words)}+{gap}@{index}/{words[index - 1]}+{answer}"
 
     def pair():
-        while True:
-            wrong = rng.choice(language.LIST_WORDS)
-            follows = language.held_out(words[index - 1], wrong) == held_out
-            if wrong != answer and wrong not in words and follows:
-                break
-        lists = [words[:index] + [word] + words[index + 1:] for word in (answer, wrong)]
+        wrong = a_word()
+        while wrong == answer:
+            wrong = a_word()
         again = words[rng.randint(max(0, index - 6), index - 1):index]
-        clean, corrupt = (f"{frame} " + " ".join(first + again) for first in lists)
+        lists = [words[:index] + [word] + words[index + 1:] for word in (answer, wrong)]
+        clean, corrupt = (f"{frame} " + " ".join(first + between + again) for first in lists)
         return clean, corrupt, " " + answer, " " + wrong
 
     return name, pair

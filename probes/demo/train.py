@@ -23,6 +23,8 @@ import tokens
 from model import CONFIG, DemoModel
 
 SEED = 20
+STEPS = 4000
+PEAK_RATE = 3e-3
 SHORT, LONG = 64, 256
 SHORT_ROWS, LONG_ROWS = 64, 16
 FORESEEN_WEIGHT = 5.0
@@ -54,9 +56,9 @@ class Stream:
                 torch.tensor([weights for _, weights in made]))
 
 
-def learning_rate(step, steps, peak):
+def learning_rate(step, steps):
     warm = min(1.0, (step + 1) / 200)
-    return peak * warm * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * step / steps)))
+    return PEAK_RATE * warm * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * step / steps)))
 
 
 def train(model, encoder, options):
@@ -65,7 +67,7 @@ def train(model, encoder, options):
     plain = [p for p in model.parameters() if p.dim() == 1]
     optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": 0.1},
                                    {"params": plain, "weight_decay": 0.0}],
-                                  lr=options.rate, betas=(0.9, 0.98))
+                                  lr=PEAK_RATE, betas=(0.9, 0.98))
     began, running = time.time(), None
     for step in range(options.steps):
         is_long = step % 5 == 4
@@ -77,7 +79,7 @@ def train(model, encoder, options):
         weight = weights[:, 1:].flatten()
         loss = (losses * weight).sum() / weight.sum()
         for group in optimizer.param_groups:
-            group["lr"] = learning_rate(step, options.steps, options.rate)
+            group["lr"] = learning_rate(step, options.steps)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -120,8 +122,7 @@ def write_pairs(folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", required=True, help="folder that gets model/ and pairs/")
-    parser.add_argument("--steps", type=int, default=4000)
-    parser.add_argument("--rate", type=float, default=3e-3)
+    parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--texts-only", action="store_true",
                         help="write tokenizer and pairs, train nothing")
     options = parser.parse_args()
