@@ -1,6 +1,7 @@
 #include "attnscope/capture/capture.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <sys/stat.h>
 
 #include <algorithm>

@@ -22,6 +22,32 @@ double disk_ratio(const HookPlan& hook, const CaptureSpec& spec) {
   return spec.map_format == MapFormat::f16 ? kHalfMapRatio : kFloatRatio;
 }
 
+// Matrices of one layer, without norms and biases.
+double layer_weights(const ModelConfig& config, const LayerConfig& layer) {
+  const AttentionSpec& a = layer.attention;
+  double weights =
+      config.d_model * static_cast<double>(a.d_head) * (2.0 * a.n_heads + 2.0 * a.n_kv_heads);
+  const double mlp = config.d_model * static_cast<double>(layer.d_mlp);
+  if (config.mlp != MlpKind::none) weights += (config.mlp == MlpKind::gated ? 3.0 : 2.0) * mlp;
+  return weights;
+}
+
+// Weights in memory, norms and biases left out.
+double weight_count(const ModelConfig& config) {
+  const double embed = config.d_embed > 0 ? config.d_embed : config.d_model;
+  double count = (config.d_vocab + config.token_types) * embed;
+  if (config.position == PositionKind::learned) count += config.n_context * embed;
+  for (std::size_t l = 0; l < config.layers.size(); ++l) {
+    const bool repeated =
+        config.n_distinct_layers > 0 && l >= static_cast<std::size_t>(config.n_distinct_layers);
+    if (!repeated) count += layer_weights(config, config.layers[l]);
+  }
+  if (config.head != HeadKind::none && !config.tied_head) {
+    count += static_cast<double>(config.d_model) * config.d_vocab_out;
+  }
+  return count;
+}
+
 std::int64_t float_bytes(const CaptureSpec& spec) {
   return spec.compute.dtype == ComputeDType::f64 ? 8 : 4;
 }
@@ -121,7 +147,8 @@ std::uint64_t activation_bytes(const ModelConfig& config, const CaptureSpec& spe
 }
 
 void estimate_memory(const ModelConfig& config, const CaptureSpec& spec, CapturePlan& plan) {
-  plan.memory.weights = static_cast<std::uint64_t>(parameter_count(config) * compute_bytes(spec));
+  plan.memory.weights =
+      static_cast<std::uint64_t>(weight_count(config) * static_cast<double>(compute_bytes(spec)));
   std::uint64_t tile_rows = 0;
   for (const ShardPlan& shard : plan.shards) {
     for (const BatchPlan& batch : shard.batches) {
@@ -153,13 +180,8 @@ double forward_flop(const ModelConfig& config, std::int64_t tokens, bool with_lo
   double per_pair = 0;
   for (const LayerConfig& layer : config.layers) {
     const AttentionSpec& a = layer.attention;
-    const double width = static_cast<double>(a.d_head);
-    per_token += config.d_model * width * (2.0 * a.n_heads + 2.0 * a.n_kv_heads);
-    if (config.mlp != MlpKind::none) {
-      per_token += (config.mlp == MlpKind::gated ? 3.0 : 2.0) * config.d_model *
-                   static_cast<double>(layer.d_mlp);
-    }
-    per_pair += 2.0 * a.n_heads * width;
+    per_token += layer_weights(config, layer);
+    per_pair += 2.0 * a.n_heads * static_cast<double>(a.d_head);
   }
   if (with_logits) per_token += static_cast<double>(config.d_model) * config.d_vocab_out;
   const auto t = static_cast<double>(tokens);

@@ -1,5 +1,6 @@
 // Files as a whole: bytes, layouts, refusals, records.
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
