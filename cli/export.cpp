@@ -1,6 +1,4 @@
 // attnscope export: options → ExportSpec → a picture or a table in a file.
-#include <algorithm>
-
 #include "attnscope/render/picture.h"
 #include "attnscope/render/table.h"
 #include "attnscope/spec/file_specs.h"
@@ -46,21 +44,11 @@ std::string bytes_of(const Drawing& drawing, ExportFormat format) {
   return draw_picture(drawing, PictureFormat::png);
 }
 
-// One row of maps a layer.
 HeatMapGrid grid_of(const CaptureReader& file, int prompt, const ExportSpec& spec) {
   const Site site = map_site(spec.hook);
-  HeatMapGrid grid;
-  std::vector<int> layers;
-  for (const HeadId head : parse_stored_heads(file, prompt, site, spec.heads)) {
-    grid.maps.push_back(head_map(file, prompt, head, site));
-    layers.push_back(head.layer);
-  }
-  for (const int layer : layers) {
-    grid.columns =
-        std::max(grid.columns, static_cast<int>(std::count(layers.begin(), layers.end(), layer)));
-  }
+  HeatMapGrid grid =
+      head_maps(file, prompt, parse_stored_heads(file, prompt, site, spec.heads), site);
   grid.title = "heads " + spec.heads;
-  grid.caption = grid.maps.front().caption;
   return grid;
 }
 

@@ -96,7 +96,7 @@ class Tour {
     const HeadId head = read_list(trained, tokenizer);
     read_sentence(trained, tokenizer);
     read_known_answer();
-    say(tell_trained_test(result_.trained, result_.answer_to_list, kListOther));
+    test_trained(trained, tokenizer);
     say(tell_end(result_, model_folder_, head));
     return std::move(result_);
   }
@@ -133,8 +133,8 @@ class Tour {
     const std::vector<std::int64_t> ids = tokenizer.encode(kList).ids;
     const NextToken next = most_likely(model, ids);
     result_.answer_to_list = text_of(tokenizer, next.id);
-    result_.trained =
-        measure_heads(model, ids, logit_difference(next.id, id_of(tokenizer, kListOther)));
+    list_metric_ = logit_difference(next.id, id_of(tokenizer, kListOther));
+    result_.trained = measure_heads(model, ids, list_metric_);
     const DemoHead& head = best_induction(result_.trained);
     wrote(draw_head(file, head.head, result_.folder, "list-induction-head", mode_));
     wrote(draw_all_heads(file, result_.folder, "list-all-heads", mode_));
@@ -142,8 +142,8 @@ class Tour {
     say(tell_list({.prompt = kList,
                    .answer = result_.answer_to_list,
                    .probability = next.probability,
-                   .head = head.head,
-                   .induction = head.induction,
+                   .head = head,
+                   .others = static_cast<int>(induction_heads(result_.trained).size()) - 1,
                    .file = &file},
                   context_.style));
     return head.head;
@@ -193,6 +193,16 @@ class Tour {
     say(tell_known_answer(result_.known_answer, truth));
   }
 
+  void test_trained(const Model& model, const Tokenizer& tokenizer) {
+    const std::vector<HeadId> heads = induction_heads(result_.trained);
+    const std::vector<std::int64_t> ids = tokenizer.encode(kList).ids;
+    say(tell_trained_test({.heads = result_.trained,
+                           .answer = result_.answer_to_list,
+                           .other = kListOther,
+                           .induction_heads = static_cast<int>(heads.size()),
+                           .all_silenced = silence_together(model, ids, heads, list_metric_)}));
+  }
+
   static std::string text_of(const Tokenizer& tokenizer, std::int64_t id) {
     return tokenizer.decode(std::vector<std::int64_t>{id}, SpecialTokens::add);
   }
@@ -205,6 +215,7 @@ class Tour {
   const DemoContext& context_;
   WriteMode mode_;
   std::string model_folder_;
+  Metric list_metric_;
   DemoResult result_;
 };
 

@@ -35,11 +35,13 @@ double induction_of(const AttentionStatistics& statistics, int head) {
                                                         static_cast<int>(HeadStat::induction))];
 }
 
-Taps silence(HeadId head) {
+Taps silence(const std::vector<HeadId>& heads) {
   Taps taps;
-  taps.interventions.push_back({.hook = {Site::z, head.layer, head.stack},
-                                .operation = Operation::zero,
-                                .heads = {head.head}});
+  for (const HeadId head : heads) {
+    taps.interventions.push_back({.hook = {Site::z, head.layer, head.stack},
+                                  .operation = Operation::zero,
+                                  .heads = {head.head}});
+  }
   return taps;
 }
 
@@ -74,7 +76,6 @@ std::vector<DemoHead> measure_heads(const Model& model, const std::vector<std::i
                                     const Metric& metric) {
   const Batch batch = make_batch({{.ids = ids}});
   const MemoryCapture seen = capture_to_memory(model, batch, "pattern");
-  // The unchanged run keeps z observed, so that both runs take the same path through attention.
   const double before = metric(seen.result.logits);
   std::vector<DemoHead> heads;
   for (int layer = 0; layer < model.config().n_layers; ++layer) {
@@ -85,10 +86,23 @@ std::vector<DemoHead> measure_heads(const Model& model, const std::vector<std::i
                        .loudness = loudness_of(statistics, head),
                        .induction = induction_of(statistics, head),
                        .before = before,
-                       .after = metric(all_logits(model, batch, silence(id)))});
+                       .after = metric(all_logits(model, batch, silence({id})))});
     }
   }
   return heads;
+}
+
+std::vector<HeadId> induction_heads(const std::vector<DemoHead>& heads) {
+  std::vector<HeadId> found;
+  for (const DemoHead& head : heads) {
+    if (head.induction > 0.5) found.push_back(head.head);
+  }
+  return found;
+}
+
+double silence_together(const Model& model, const std::vector<std::int64_t>& ids,
+                        const std::vector<HeadId>& heads, const Metric& metric) {
+  return metric(all_logits(model, make_batch({{.ids = ids}}), silence(heads)));
 }
 
 Look hardest_look(const Model& model, const std::vector<std::int64_t>& ids, int query, int key) {

@@ -31,6 +31,13 @@ Metric logit_difference(std::int64_t answer, std::int64_t other);
 std::vector<DemoHead> measure_heads(const Model& model, const std::vector<std::int64_t>& ids,
                                     const Metric& metric);
 
+// Heads with more than half of their attention on what followed an earlier copy.
+std::vector<HeadId> induction_heads(const std::vector<DemoHead>& heads);
+
+// The metric with z of all these heads set to zero at once.
+double silence_together(const Model& model, const std::vector<std::int64_t>& ids,
+                        const std::vector<HeadId>& heads, const Metric& metric);
+
 // The head that looks hardest from `query` at `key`, and how hard.
 struct Look {
   HeadId head;

@@ -1,6 +1,7 @@
 #include "story.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "attnscope/render/capture_view.h"
@@ -16,23 +17,23 @@ constexpr double kNothing = 1e-6;
 
 std::string percent(double share) {
   const double value = 100 * share;
+  if (value < 0.005) return value == 0 ? "0 %" : "< 0.01 %";
   return format_number(value >= 99.95 ? 100 : value, value < 10 ? 2 : 3) + " %";
 }
 
-// With two decimals and a sign where asked.
-std::string two_decimals(double value) {
-  const double rounded = std::round(value * 100) / 100;
-  std::string text = format_number(std::abs(rounded));
-  const std::size_t dot = text.find('.');
-  if (dot == std::string::npos) text += ".00";
-  if (dot != std::string::npos && text.size() - dot == 2) text += "0";
-  return (rounded < 0 ? "-" : "") + text;
+std::string fixed(double value, int decimals) {
+  char buffer[64];
+  const auto end =
+      std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed, decimals);
+  const std::string text(buffer, end.ptr);
+  // No "-0.00".
+  return text.find_first_not_of("-0.") == std::string::npos && text[0] == '-' ? text.substr(1)
+                                                                              : text;
 }
 
 std::string signed_change(double value) {
   if (value == 0) return "0";
-  const std::string text = format_number(value, 6);
-  return value > 0 ? "+" + text : text;
+  return (value > 0 ? "+" : "") + fixed(value, 4);
 }
 
 std::string worth(const DemoHead& head) {
@@ -43,16 +44,26 @@ std::string worth(const DemoHead& head) {
 }
 
 std::string silenced(const DemoHead& head) {
-  return two_decimals(head.before) + " -> " + two_decimals(head.after);
+  return fixed(head.before, 2) + " -> " + fixed(head.after, 2);
 }
 
-std::string row(const DemoHead& head, const std::string& truth) {
-  const std::string induction = std::isnan(head.induction) ? "-" : percent(head.induction);
-  return "     " + pad_to_width(head_name(head.head), 6, Align::left) +
-         pad_to_width(percent(head.loudness), 9, Align::right) +
-         pad_to_width(induction, 11, Align::right) +
-         pad_to_width(silenced(head), 17, Align::right) +
-         pad_to_width(signed_change(head.change()), 12, Align::right) + "   " + truth + "\n";
+std::string columns(const std::string& name, const std::string& loudness,
+                    const std::string& induction, const std::string& silenced,
+                    const std::string& change) {
+  return "   " + pad_to_width(name, 6, Align::left) + pad_to_width(loudness, 9, Align::right) +
+         pad_to_width(induction, 11, Align::right) + pad_to_width(silenced, 17, Align::right) +
+         pad_to_width(change, 10, Align::right);
+}
+
+std::string heading() {
+  return columns("head", "loudness", "induction", "before -> after", "change") + "\n";
+}
+
+std::string row(const DemoHead& head, const std::string& note) {
+  return columns(head_name(head.head), percent(head.loudness),
+                 std::isnan(head.induction) ? "-" : percent(head.induction), silenced(head),
+                 signed_change(head.change())) +
+         "   " + note + "\n";
 }
 
 std::string indented(const std::string& text) {
@@ -67,25 +78,26 @@ std::string indented(const std::string& text) {
 }  // namespace
 
 std::string tell_list(const ListFacts& facts, const TerminalStyle& style) {
-  const std::string name = head_name(facts.head);
+  const std::string name = head_name(facts.head.head);
   TerminalStyle narrow = style;
   narrow.columns -= 3;
-  HeatMap map = head_map(*facts.file, 0, facts.head, Site::pattern);
+  HeatMap map = head_map(*facts.file, 0, facts.head.head, Site::pattern);
   map.caption.clear();
-  return "1. A small trained model reads a list twice\n\n"
-         "   " +
-         quote(facts.prompt) + "\n\n   It says next: " + quote(facts.answer) + " (" +
-         percent(facts.probability) +
-         " sure). Nothing in the language says so; it can only have\n"
-         "   looked at what followed the last word the first time. A head that does this is\n"
-         "   called an induction head. For every head, the share of its attention that goes\n"
-         "   there:\n\n" +
+  std::string others;
+  if (facts.others > 0) {
+    others = "; " + std::to_string(facts.others) + " more put over half of theirs there";
+  }
+  return "1. A small trained model reads a list twice\n\n   " + quote(facts.prompt) +
+         "\n\n   It says next: " + quote(facts.answer) + " (" + percent(facts.probability) +
+         " sure). Nothing in the language says so: it can only have\n"
+         "   looked up what followed the last word the first time. A head that does this is\n"
+         "   called an induction head. The share of each head's attention that goes there:\n\n" +
          indented(terminal_head_grid(head_grid(*facts.file, 0, Stack::self, "induction"), narrow)) +
-         "\n   It is head " + name + " (layer " + std::to_string(facts.head.layer) + ", head " +
-         std::to_string(facts.head.head) + "): " + percent(facts.induction) +
-         ". Each row below is a word that reads, each column a word\n"
-         "   that is read; the bright diagonal in the lower half is the second reading\n"
-         "   looking one step past the first:\n\n" +
+         "\n   Head " + name + " (layer " + std::to_string(facts.head.head.layer) + ", head " +
+         std::to_string(facts.head.head.head) + ") does it most: " + percent(facts.head.induction) +
+         others +
+         ".\n   Below, each row is a word that reads and each column a word that is read. In the\n"
+         "   second reading the head looks one step past the first:\n\n" +
          indented(terminal_heat_map(map, narrow)) + "\n";
 }
 
@@ -108,32 +120,40 @@ std::string tell_known_answer(const std::vector<DemoHead>& heads,
          "   Looking is one thing, mattering another. This model repeats a list too, and its\n"
          "   five heads were written down, not trained. How well it does is one number, the\n"
          "   logit difference: the score of the right next word minus the mean score of the\n"
-         "   others. We silence one head at a time (its output is set to zero) and run again.\n\n"
-         "     head  loudness  induction  before -> after      change   what it was built to do\n" +
-         table +
+         "   others. We silence one head at a time (its output is set to zero) and run "
+         "again.\n\n" +
+         heading() + table +
          "\n   Loudness is the largest share of a head's attention that one word gets.\n   " +
          "The loudest head, " + head_name(loud.head) + ", " + worth(loud) +
          ". The induction head, " + head_name(induction.head) + ", " + worth(induction) +
          ".\n   Attention is a measurement; importance is a claim about an intervention.\n\n";
 }
 
-std::string tell_trained_test(const std::vector<DemoHead>& heads, const std::string& answer,
-                              const std::string& other) {
+std::string tell_trained_test(const TrainedFacts& facts) {
+  const std::vector<DemoHead>& heads = facts.heads;
   const DemoHead& loud = loudest(heads);
   const DemoHead& induction = best_induction(heads);
   const DemoHead& strongest =
       *std::max_element(heads.begin(), heads.end(), [](const DemoHead& a, const DemoHead& b) {
         return std::abs(a.change()) < std::abs(b.change());
       });
-  std::string table = row(induction, "most induction") + row(loud, "loudest");
+  std::string table = row(loud, "the loudest") + row(induction, "most induction");
   if (strongest.head != induction.head && strongest.head != loud.head) {
-    table += row(strongest, "largest change");
+    table += row(strongest, "the largest change");
+  }
+  std::string together;
+  if (facts.induction_heads > 1) {
+    const std::string silenced = fixed(loud.before, 2) + " -> " + fixed(facts.all_silenced, 2);
+    together = columns("all " + std::to_string(facts.induction_heads), "", "", silenced,
+                       signed_change(facts.all_silenced - loud.before)) +
+               "   the induction heads, all at once\n";
   }
   return "4. The same test on the trained model and its list\n\n"
          "   Here the logit difference is the score of " +
-         quote(answer) + " minus that of " + quote(other) + ".\n\n" +
-         "     head  loudness  induction  before -> after      change\n" + table +
-         "\n   One prompt and one way of silencing: a first look, not a verdict.\n\n";
+         quote(facts.answer) + " minus that of " + quote(facts.other) + ".\n\n" + heading() +
+         table + together +
+         "\n   Where several heads do one job, silencing one of them shows little. This is one\n"
+         "   prompt and one way of silencing: a first look, not a verdict.\n\n";
 }
 
 std::string tell_end(const DemoResult& result, const std::string& model_folder, HeadId head) {

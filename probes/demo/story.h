@@ -14,8 +14,8 @@ struct ListFacts {
   std::string prompt;
   std::string answer;  // what the model says next
   double probability = 0;
-  HeadId head;           // the induction head
-  double induction = 0;  // its score
+  DemoHead head;   // the one with most induction
+  int others = 0;  // further heads with induction above one half
   const CaptureReader* file = nullptr;
 };
 std::string tell_list(const ListFacts& facts, const TerminalStyle& style);
@@ -32,8 +32,13 @@ std::string tell_sentence(const SentenceFacts& facts);
 std::string tell_known_answer(const std::vector<DemoHead>& heads,
                               const std::vector<std::string>& truth);
 
-std::string tell_trained_test(const std::vector<DemoHead>& heads, const std::string& answer,
-                              const std::string& other);
+struct TrainedFacts {
+  const std::vector<DemoHead>& heads;
+  std::string answer, other;
+  int induction_heads = 0;  // with induction above one half
+  double all_silenced = 0;  // logit difference with all of them silenced at once
+};
+std::string tell_trained_test(const TrainedFacts& facts);
 
 std::string tell_end(const DemoResult& result, const std::string& model_folder, HeadId head);
 

@@ -38,22 +38,6 @@ std::vector<std::string> labels(const TokenTable& tokens, const std::vector<int>
   return texts;
 }
 
-[[noreturn]] void fail_missing_map(const CaptureReader& file, int prompt, HeadId head, Site site) {
-  std::vector<std::string> layers;
-  for (const HookId hook : file.hooks(prompt)) {
-    if (hook.site == site && hook.stack == head.stack) layers.push_back(std::to_string(hook.layer));
-  }
-  const std::string name = site_info(site).short_name;
-  const std::string there =
-      layers.empty() ? "" : "a recorded head; it has " + name + " of layers " + join(layers, ", ");
-  throw Error(ErrorKind::input, "RN04",
-              {.where = escape_untrusted(file.path()),
-               .what = "holds no " + name + " of head " + head_name(head),
-               .expected = there,
-               .got = "",
-               .next = "record it: attnscope capture … --hooks " + name});
-}
-
 [[noreturn]] void fail_unknown_statistic(const std::string& name,
                                          const std::vector<std::string>& known) {
   const auto near = nearest(name, known);
@@ -69,7 +53,9 @@ std::vector<std::string> caption_of(const CaptureReader& file, const PromptRecor
                                     int prompt, const std::string& hook) {
   std::string text = record.text;
   std::replace(text.begin(), text.end(), '\n', ' ');
-  return {"model: " + file.model().name, "prompt " + prompt_group_name(prompt) + ": " + text,
+  const ModelInfo model = file.model();
+  return {"model: " + model.name + " (" + model.family + ")",
+          "prompt " + prompt_group_name(prompt) + (text.empty() ? "" : ": " + text),
           "hook: " + hook};
 }
 
@@ -102,6 +88,22 @@ std::vector<int> heads_per_layer(const CaptureReader& file) {
 bool has_head_map(const CaptureReader& file, int prompt, HeadId head, Site site) {
   const auto stored = file.site(prompt, {site, head.layer, head.stack});
   return stored && CaptureReader::head_slot(*stored, head.head);
+}
+
+void fail_missing_map(const CaptureReader& file, int prompt, HeadId head, Site site) {
+  std::vector<std::string> layers;
+  for (const HookId hook : file.hooks(prompt)) {
+    if (hook.site == site && hook.stack == head.stack) layers.push_back(std::to_string(hook.layer));
+  }
+  const std::string name = site_info(site).short_name;
+  const std::string there =
+      layers.empty() ? "" : "a recorded head; it has " + name + " of layers " + join(layers, ", ");
+  throw Error(ErrorKind::input, "RN04",
+              {.where = escape_untrusted(file.path()),
+               .what = "holds no " + name + " of head " + head_name(head),
+               .expected = there,
+               .got = "",
+               .next = "record it: attnscope capture … --hooks " + name});
 }
 
 HeatMap head_map(const CaptureReader& file, int prompt, HeadId head, Site site) {

@@ -18,8 +18,11 @@ std::vector<int> heads_per_layer(const CaptureReader& file);
 // Whether the file holds this head's map.
 bool has_head_map(const CaptureReader& file, int prompt, HeadId head, Site site);
 
-// One head's map [q k] with its tokens; `site` is pattern or attn_scores. Throws RN04 (exit 2) when
-// the file does not hold it, saying what it holds.
+// Throws RN04 (exit 2): the file does not hold this head's map, and says what it holds.
+[[noreturn]] void fail_missing_map(const CaptureReader& file, int prompt, HeadId head, Site site);
+
+// One head's map [q k] with its tokens; `site` is pattern or attn_scores. Throws RN04 when
+// the file does not hold it.
 HeatMap head_map(const CaptureReader& file, int prompt, HeadId head, Site site);
 
 // The maps of several heads, one row a layer.
