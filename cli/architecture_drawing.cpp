@@ -62,7 +62,7 @@ std::vector<std::string> block_flow(const ModelConfig& config) {
   const std::string attention = in + "attention" + branch_end;
   if (config.mlp == MlpKind::none)
     return {"x ─┬─ " + attention + " ─ (+)" + sum_end + " ─▶",
-            "   └" + repeat("─", display_width(attention) + 4) + "─┘"};
+            "   └" + repeat("─", display_width(attention) + 6) + "┘"};
   if (config.parallel_block) {
     const std::string mlp = in + "MLP" + branch_end;
     const int width = std::max(display_width(attention), display_width(mlp));
@@ -70,14 +70,14 @@ std::vector<std::string> block_flow(const ModelConfig& config) {
       return text + " " + repeat("─", width - display_width(text) + 1);
     };
     return {"x ─┬─ " + branch(attention) + "┬─ (+) ─▶", "   ├─ " + branch(mlp) + "┘   │",
-            "   └" + repeat("─", width + 7) + "┘"};
+            "   └" + repeat("─", width + 8) + "┘"};
   }
   const auto part = [&](const std::string& name) {
     return "┬─ " + in + name + branch_end + " ─ (+)" + sum_end;
   };
   const auto around = [&](const std::string& name) {
     const int inner = display_width(in + name + branch_end) + 6;
-    return "└" + repeat("─", inner - 1) + "┘" + std::string(display_width(sum_end) + 1, ' ');
+    return "└" + repeat("─", inner) + "┘" + std::string(display_width(sum_end) + 1, ' ');
   };
   return {"x ─" + part("attention") + " ─" + part("MLP") + " ─▶",
           "   " + around("attention") + "  " + around("MLP")};
@@ -131,7 +131,10 @@ std::string draw_architecture(const ModelConfig& config, const ArchitectureDescr
                      std::to_string(about.n_layers) + " layers, residual stream " +
                      std::to_string(about.d_model) + " wide\n";
   if (about.n_distinct_layers < about.n_layers) {
-    text += "All layers share the weights of " + std::to_string(about.n_distinct_layers) + ".\n";
+    text += about.n_distinct_layers == 1
+                ? "All layers share one set of weights.\n"
+                : "The layers share " + std::to_string(about.n_distinct_layers) +
+                      " sets of weights in turn.\n";
   }
   std::vector<Box> boxes = {embedding_box(about)};
   for (const LayerGroup& group : about.layers) boxes.push_back(layer_box(config, about, group));

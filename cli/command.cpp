@@ -54,6 +54,16 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_option_opts(const CLI::Option* option) const override {
     return option->get_type_name().empty() ? "" : " " + option->get_type_name();
   }
+  // One blank line between groups.
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override {
+    std::string text = Formatter::make_help(app, std::move(name), mode);
+    for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;) {
+      text.erase(at, 1);
+    }
+    while (text.ends_with("\n\n")) text.pop_back();
+    return text;
+  }
   std::string make_positionals(const CLI::App* app) const override {
     std::string text = Formatter::make_positionals(app);
     const std::string title = "\nPositionals:";
@@ -103,13 +113,19 @@ Verb::Verb(const Command& command)
     : app_(std::make_unique<CLI::App>(command.summary, std::string("attnscope ") + command.name)),
       options_(*app_) {
   app_->formatter(std::make_shared<HelpFormatter>());
-  app_->set_help_flag("-h,--help", "show this text");
-  app_->get_help_ptr()->group("Help");
+  app_->set_help_flag();
   const bool several = std::string(command.examples).find('\n') != std::string::npos;
   app_->footer((several ? "\nExamples:\n" : "\nExample:\n") + indent_lines(command.examples));
 }
 
 Verb::~Verb() = default;
+
+bool Verb::parse(const CommandLine& line) {
+  // Registered last, so that it stands at the end of the help.
+  app_->set_help_flag("-h,--help", "show this text");
+  app_->get_help_ptr()->group("Help");
+  return parse_arguments(*app_, line.arguments);
+}
 
 int run_command_line(const std::vector<std::string>& arguments) {
   const std::string verb = arguments.size() > 1 ? arguments[1] : "--help";
@@ -118,7 +134,7 @@ int run_command_line(const std::vector<std::string>& arguments) {
       return run_command_line({arguments[0], arguments[2], "--help"});
     }
     console::print(overview());
-    return arguments.size() > 1 ? 0 : 2;
+    return 0;
   }
   if (verb == "--version" || verb == "-V") {
     console::print("attnscope " ATTNSCOPE_VERSION "\n");

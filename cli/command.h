@@ -36,7 +36,7 @@ class Verb {
   Verb& operator=(const Verb&) = delete;
   Options& options() { return options_; }
   // False when help was asked for and printed.
-  bool parse(const CommandLine& line) { return parse_arguments(*app_, line.arguments); }
+  bool parse(const CommandLine& line);
 
  private:
   std::unique_ptr<CLI::App> app_;

@@ -46,10 +46,7 @@ std::string bytes_of(const Drawing& drawing, ExportFormat format) {
 
 HeatMapGrid grid_of(const CaptureReader& file, int prompt, const ExportSpec& spec) {
   const Site site = map_site(spec.hook);
-  HeatMapGrid grid =
-      head_maps(file, prompt, parse_stored_heads(file, prompt, site, spec.heads), site);
-  grid.title = "heads " + spec.heads;
-  return grid;
+  return head_maps(file, prompt, parse_stored_heads(file, prompt, site, spec.heads), site);
 }
 
 }  // namespace

@@ -51,6 +51,8 @@ std::vector<std::string> option_names(const CLI::App& app) {
 [[noreturn]] void fail_parse(const CLI::App& app, const CLI::ParseError& error) {
   const std::string help = "see `" + app.get_name() + " --help`";
   if (error.get_name() == "RequiredError") {
+    // An option with a typing error is the likelier cause.
+    if (const auto rest = app.remaining(); !rest.empty()) fail_unknown(app, rest.front());
     std::string what = escape_untrusted(error.what());
     const std::string tail = " is required";
     if (what.ends_with(tail)) what = what.substr(0, what.size() - tail.size()) + " is missing";
@@ -117,7 +119,8 @@ void Options::argument(const Name& name, std::string& out) {
 void Options::arguments(const Name& name, std::vector<std::string>& out) {
   add(name, [&out](const std::vector<std::string>& values) { out = values; })
       ->required()
-      ->expected(1, 1 << 20);
+      ->expected(1, 1 << 20)
+      ->allow_extra_args();
 }
 
 std::int64_t Options::parse_bounded(const std::string& text, Bounds bounds,

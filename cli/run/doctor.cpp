@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 #include <torch/headeronly/version.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "attnscope/core/device.h"
@@ -38,7 +39,7 @@ nlohmann::ordered_json checks_json(const std::vector<DoctorCheck>& checks) {
     nlohmann::ordered_json entry = {{"check", check.name}, {"result", result_name(check.result)}};
     if (check.result != CheckResult::not_applicable) {
       entry["measured"] = check.measured;
-      entry["allowed"] = check.allowed;
+      if (!std::isnan(check.allowed)) entry["allowed"] = check.allowed;
     }
     if (check.layer >= 0) entry["layer"] = check.layer;
     if (!check.note.empty()) entry["note"] = check.note;

@@ -18,7 +18,7 @@ MODEL = FIXTURES / "models" / "tiny-random-gpt2"
 
 VERBS = ["demo", "doctor", "inspect", "tokenize", "capture", "stats", "show", "export", "verify",
          "merge", "diff"]
-ERROR_LINE = re.compile(r"^attnscope: error \[[A-Z]{2}[0-9]{2}\] .+\n$")
+ERROR_LINE = re.compile(r"^attnscope: error \[[A-Z][A-Z0-9][0-9]{2}\] .+\n$")
 
 
 class Result:
@@ -59,7 +59,7 @@ def captured(name, *options):
 
 
 def text_capture():
-    return captured("text", "--prompt", "Once upon a time", "--hooks", "pattern,scores,z")
+    return captured("text", "--prompt", "Once upon a time", "--hooks", "pattern,attn_scores,z")
 
 
 class CliTest(unittest.TestCase):

@@ -291,7 +291,7 @@ class Diff(CliTest):
         self.assert_ok(run("diff", a, b, "-o", out))
         self.assert_ok(run("verify", out))
         with h5py.File(out) as file:
-            self.assertEqual(file.attrs["kind"], "diff")
+            self.assertEqual(file.attrs["kind"], b"diff")
 
     def test_other_tokens(self):
         other = support.captured("other_tokens", "--prompt", "Once upon a cat")

@@ -51,7 +51,7 @@ class Examples(CliTest):
         shutil.copy(support.text_capture(), self.folder / "run.h5")
         shutil.copy(support.text_capture(), self.folder / "a.h5")
         shutil.copy(support.captured("other", "--prompt", "Once upon a time", "--dtype", "f64",
-                                     "--hooks", "pattern,scores,z"), self.folder / "b.h5")
+                                     "--hooks", "pattern,attn_scores,z"), self.folder / "b.h5")
         for verb in support.VERBS:
             for number, example in enumerate(examples_of(verb)):
                 with self.subTest(example=example):

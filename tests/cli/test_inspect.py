@@ -52,19 +52,19 @@ class Json(CliTest):
             with self.subTest(family):
                 stored = stored_parameters(FAMILIES / family / "model.safetensors")
                 expected = sum(n for name, n in stored.items()
-                               if not name.endswith(("attn.bias", "attn.masked_bias")))
+                               if not name.endswith((".attn.bias", ".attn.masked_bias")))
                 self.assertEqual(self.inspect(FAMILIES / family)["parameters"], expected)
 
 
 class Text(CliTest):
     def test_drawing(self):
         text = self.assert_ok(run("inspect", FAMILIES / "gemma2")).out
-        for part in ("2 layers", "6 heads", "3 kv heads", "RMSNorm", "window 6", "parameters"):
+        for part in ("2 layers", "6 heads", "3 kv heads", "RMS norm", "window of 6", "parameters"):
             self.assertIn(part.lower(), text.lower())
         text = self.assert_ok(run("inspect", FAMILIES / "gpt2")).out
-        for part in ("learned", "LayerNorm", "causal"):
+        for part in ("learned", "layer norm", "causal"):
             self.assertIn(part.lower(), text.lower())
-        self.assertIn("both", self.assert_ok(run("inspect", FAMILIES / "bert")).out.lower())
+        self.assertIn("bidirectional", self.assert_ok(run("inspect", FAMILIES / "bert")).out.lower())
 
     def test_tokens_change_the_memory(self):
         short = self.assert_ok(run("inspect", support.MODEL, "--tokens", "16"))

@@ -32,8 +32,8 @@ struct DoctorCheck {
   std::string name;  // "resid_pre + attn_out = resid_mid"
   CheckResult result = CheckResult::passed;
   double measured = 0;  // largest error, in the unit of the values
-  double allowed = 0;
-  int layer = -1;  // where it was largest; −1 outside the layers
+  double allowed = 0;   // NaN where no bound is set and the note says what must hold
+  int layer = -1;       // where it was largest; −1 outside the layers
   std::string note;
 };
 
