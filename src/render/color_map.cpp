@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <numbers>
 
+#include "oklab.h"
+
 namespace attnscope {
 namespace {
 
@@ -40,33 +42,15 @@ Rgb between_anchors(const std::array<std::uint32_t, kAnchors>& table, double pla
   return {channel(16), channel(8), channel(0)};
 }
 
-double from_linear(double value) {
-  return value <= 0.0031308 ? 12.92 * value : 1.055 * std::pow(value, 1 / 2.4) - 0.055;
-}
-
-double to_linear(double value) {
-  return value <= 0.04045 ? value / 12.92 : std::pow((value + 0.055) / 1.055, 2.4);
-}
-
-// Oklab (Ottosson 2020) given as lightness, chroma and hue.
-Rgb from_oklch(double lightness, double chroma, double hue_degrees) {
-  const double hue = hue_degrees * std::numbers::pi / 180;
-  const double a = chroma * std::cos(hue), b = chroma * std::sin(hue);
-  const auto cube = [](double x) { return x * x * x; };
-  const double l = cube(lightness + 0.3963377774 * a + 0.2158037573 * b);
-  const double m = cube(lightness - 0.1055613458 * a - 0.0638541728 * b);
-  const double s = cube(lightness - 0.0894841775 * a - 1.2914855480 * b);
-  return {to_byte(from_linear(4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s)),
-          to_byte(from_linear(-1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s)),
-          to_byte(from_linear(-0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s))};
-}
-
 Rgb diverging(double place) {
   constexpr double kMiddle = 0.97, kEnd = 0.45, kChroma = 0.15;
-  constexpr double kBlue = 255, kRed = 25;
+  constexpr double kBlue = 255, kRed = 25;  // hues in degrees
   const double strength = std::abs(2 * place - 1);
-  return from_oklch(kMiddle - strength * (kMiddle - kEnd), strength * kChroma,
-                    place < 0.5 ? kBlue : kRed);
+  const double hue = (place < 0.5 ? kBlue : kRed) * std::numbers::pi / 180;
+  const double chroma = strength * kChroma;
+  return render::from_oklab({.lightness = kMiddle - strength * (kMiddle - kEnd),
+                             .a = chroma * std::cos(hue),
+                             .b = chroma * std::sin(hue)});
 }
 
 }  // namespace
@@ -86,6 +70,7 @@ Rgb color_at(ColorMap map, double place) {
 }
 
 double luminance(Rgb color) {
+  using render::to_linear;
   return 0.2126 * to_linear(color.red / 255.0) + 0.7152 * to_linear(color.green / 255.0) +
          0.0722 * to_linear(color.blue / 255.0);
 }

@@ -121,7 +121,7 @@ std::string terminal_heat_map(const HeatMap& given, const TerminalStyle& style) 
   const HeatMap& map = plan.pooled.map;
   const Scale scale = map.drawn_scale();
   Ink ink(style.color);
-  ink.put(escape_untrusted(map.title));
+  ink.put(fit_width(escape_untrusted(map.title), style.columns));
   ink.end_line();
   const int rows_a_line = plan.shape == CellShape::half_block ? 2 : 1;
   for (int row = 0; row < map.rows; row += rows_a_line) {
@@ -142,7 +142,7 @@ std::string terminal_heat_map(const HeatMap& given, const TerminalStyle& style) 
     ink.end_line();
   }
   for (const std::string& line : map.caption) {
-    ink.put(escape_untrusted(line, static_cast<std::size_t>(2 * style.columns)));
+    ink.put(fit_width(escape_untrusted(line, 4 * line.size() + 4), style.columns));
     ink.end_line();
   }
   return ink.text();

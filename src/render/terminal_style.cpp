@@ -9,6 +9,7 @@
 #include "attnscope/render/label.h"
 #include "attnscope/support/text.h"
 #include "ink.h"
+#include "oklab.h"
 
 namespace attnscope {
 namespace {
@@ -51,37 +52,42 @@ TerminalStyle terminal_style_of(int fd) {
 namespace render {
 namespace {
 
-constexpr std::array<int, 6> kCubeLevels = {0, 95, 135, 175, 215, 255};
+constexpr int kFixedColors = 240;  // of the 256; the first 16 are the user's
+constexpr int kFirstFixed = 16;
 
-int nearest_level(int value) {
-  int best = 0;
-  for (int i = 1; i < static_cast<int>(kCubeLevels.size()); ++i) {
-    const auto distance = [&](int level) {
-      return std::abs(kCubeLevels[static_cast<std::size_t>(level)] - value);
-    };
-    if (distance(i) < distance(best)) best = i;
+// The 6×6×6 cube and the 24 greys of a 256-colour terminal.
+Rgb fixed_color(int index) {
+  constexpr std::array<std::uint8_t, 6> kLevels = {0, 95, 135, 175, 215, 255};
+  constexpr int kCube = 216;
+  if (index >= kCube) {
+    const auto grey = static_cast<std::uint8_t>(8 + 10 * (index - kCube));
+    return {grey, grey, grey};
   }
-  return best;
+  const auto level = [&](int divisor) {
+    return kLevels[static_cast<std::size_t>(index / divisor % 6)];
+  };
+  return {level(36), level(6), level(1)};
 }
 
-int distance2(Rgb a, int red, int green, int blue) {
-  const int r = a.red - red, g = a.green - green, b = a.blue - blue;
-  return r * r + g * g + b * b;
+double distance2(const Oklab& x, const Oklab& y) {
+  const double l = x.lightness - y.lightness, a = x.a - y.a, b = x.b - y.b;
+  return l * l + a * a + b * b;
 }
 
 }  // namespace
 
 int nearest_of_256(Rgb color) {
-  constexpr int kCube = 16, kGreys = 232, kGreyCount = 24;
-  const int r = nearest_level(color.red), g = nearest_level(color.green),
-            b = nearest_level(color.blue);
-  const auto level = [](int i) { return kCubeLevels[static_cast<std::size_t>(i)]; };
-  const int mean = (color.red + color.green + color.blue) / 3;
-  const int step = std::clamp((mean - 8 + 5) / 10, 0, kGreyCount - 1);
-  const int grey = 8 + 10 * step;
-  const bool grey_is_nearer =
-      distance2(color, grey, grey, grey) < distance2(color, level(r), level(g), level(b));
-  return grey_is_nearer ? kGreys + step : kCube + 36 * r + 6 * g + b;
+  static const std::array<Oklab, kFixedColors> palette = [] {
+    std::array<Oklab, kFixedColors> all;
+    for (int i = 0; i < kFixedColors; ++i)
+      all[static_cast<std::size_t>(i)] = to_oklab(fixed_color(i));
+    return all;
+  }();
+  const Oklab wanted = to_oklab(color);
+  const auto nearest = std::min_element(
+      palette.begin(), palette.end(),
+      [&](const Oklab& x, const Oklab& y) { return distance2(x, wanted) < distance2(y, wanted); });
+  return kFirstFixed + static_cast<int>(nearest - palette.begin());
 }
 
 void Ink::change(std::optional<Rgb>& now, std::optional<Rgb> wanted, int ground) {

@@ -59,7 +59,9 @@ TEST(TerminalMap, NeverWiderThanTheTerminal) {
   for (const int tokens : {1, 12, 40, 65, 200, 500}) {
     for (const int columns : {40, 80, 133}) {
       for (const ColorDepth color : {ColorDepth::none, ColorDepth::colors_256}) {
-        const std::string text = terminal_heat_map(causal_map(tokens), {color, columns});
+        HeatMap map = causal_map(tokens);
+        map.caption.push_back("prompt: " + std::string(300, 'x'));
+        const std::string text = terminal_heat_map(map, {color, columns});
         for (const std::string& line : lines_of(without_escapes(text))) {
           if (line.starts_with("note:")) continue;
           EXPECT_LE(display_width(line), columns) << tokens << " tokens, " << line;
@@ -69,6 +71,33 @@ TEST(TerminalMap, NeverWiderThanTheTerminal) {
       }
     }
   }
+}
+
+// The palette as xterm documents it.
+Rgb xterm_color(int index) {
+  if (index >= 232) {
+    const auto grey = static_cast<std::uint8_t>(8 + 10 * (index - 232));
+    return {grey, grey, grey};
+  }
+  const auto level = [](int step) {
+    return static_cast<std::uint8_t>(step == 0 ? 0 : 55 + 40 * step);
+  };
+  return {level((index - 16) / 36), level((index - 16) / 6 % 6), level((index - 16) % 6)};
+}
+
+TEST(TerminalMap, TwoHundredFiftySixColorsStillGetLighter) {
+  const std::string text = terminal_heat_map(causal_map(2), {ColorDepth::colors_256, 80});
+  const std::string legend = lines_of(text)[6];
+  double before = -1;
+  int colors = 0;
+  for (std::size_t at = legend.find("48;5;"); at != std::string::npos;
+       at = legend.find("48;5;", at + 1)) {
+    const double light = luminance(xterm_color(std::stoi(legend.substr(at + 5))));
+    EXPECT_GT(light, before);
+    before = light;
+    ++colors;
+  }
+  EXPECT_GE(colors, 8);
 }
 
 TEST(TerminalMap, HalfBlocksHoldTwoRows) {
