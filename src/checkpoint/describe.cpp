@@ -9,6 +9,7 @@ namespace attnscope {
 namespace {
 
 constexpr std::uint64_t kFloatBytes = 4;
+constexpr int kDigits = 6;  // of numbers that people read
 
 std::string kind_text(StackKind kind) {
   switch (kind) {
@@ -39,9 +40,9 @@ std::string norm_text(const ModelConfig& config) {
       break;
   }
   if (config.norm_weight_offset != 0) {
-    text += ", gains stored as w - " + format_number(config.norm_weight_offset);
+    text += ", gains stored as w - " + format_number(config.norm_weight_offset, kDigits);
   }
-  return text + ", eps " + format_number(config.norm_eps);
+  return text + ", eps " + format_number(config.norm_eps, kDigits);
 }
 
 std::string position_text(const ModelConfig& config) {
@@ -137,20 +138,21 @@ std::string rotary_text(const AttentionSpec& spec) {
   if (!spec.rotary) return "";
   const std::string dims =
       std::to_string(spec.rope.rotary_dims) + " of " + std::to_string(spec.d_head) + " dims";
-  std::string text = "theta " + format_number(spec.rope.theta) + ", " + dims;
+  std::string text = "theta " + format_number(spec.rope.theta, kDigits) + ", " + dims;
   if (spec.rope.layout == RopeLayout::interleaved) text += ", neighbouring pairs";
   if (spec.rope.scaling == RopeScaling::none) return text;
-  return text + ", " + scaling_text(spec.rope.scaling) + " by " + format_number(spec.rope.factor);
+  return text + ", " + scaling_text(spec.rope.scaling) + " by " +
+         format_number(spec.rope.factor, kDigits);
 }
 
 std::string detail_text(const AttentionSpec& spec) {
   std::vector<std::string> parts;
   if (spec.qk_norm) parts.emplace_back("norm of q and k per head");
-  if (spec.softcap > 0) parts.push_back("scores capped at " + format_number(spec.softcap));
+  if (spec.softcap > 0) parts.push_back("scores capped at " + format_number(spec.softcap, kDigits));
   if (spec.alibi) parts.emplace_back("ALiBi");
   if (spec.learned_sink) parts.emplace_back("learned sinks");
   if (spec.softmax_mix != 1) {
-    const std::string c = format_number(spec.softmax_mix);
+    const std::string c = format_number(spec.softmax_mix, kDigits);
     parts.push_back("pattern " + c + "·softmax + (1 - " + c + ")");
   }
   return join(parts, ", ");

@@ -96,7 +96,7 @@ int read_token_id(const JsonObject& object, std::string_view key, int fallback) 
 
 std::vector<std::string> read_labels(const JsonObject& object) {
   if (!object.has("id2label")) {
-    const int n = read_size(object, {"num_labels"}, 2, kVocabRange);
+    const int n = read_size(object, {"num_labels"}, 2, kLabelRange);
     std::vector<std::string> labels;
     for (int i = 0; i < n; ++i) labels.push_back("LABEL_" + std::to_string(i));
     return labels;

@@ -20,6 +20,7 @@ inline constexpr IntegerRange kHeadRange{1, 4096};
 inline constexpr IntegerRange kWidthRange{1, 1 << 20};
 inline constexpr IntegerRange kVocabRange{1, 1 << 24};
 inline constexpr IntegerRange kContextRange{1, 1 << 27};
+inline constexpr IntegerRange kLabelRange{1, 1 << 17};
 inline constexpr NumberRange kEpsilonRange{1e-30, 1};
 
 using Keys = std::initializer_list<std::string_view>;
