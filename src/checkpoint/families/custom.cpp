@@ -53,8 +53,7 @@ const std::set<std::string> kConfigKeys = {"n_layers",
                                            "final_softcap",
                                            "embed_multiplier",
                                            "residual_multiplier",
-                                           "logit_multiplier",
-                                           "dtype"};
+                                           "logit_multiplier"};
 
 constexpr IntegerRange kOptionalWidth{0, kWidthRange.high};
 

@@ -21,7 +21,7 @@ ModelConfig configure(const FamilyInput& input) {
   config.n_layers = read_size(json, {"n_layer", "num_hidden_layers"}, 12, kLayerRange);
   config.n_distinct_layers = config.n_layers;
   config.n_context =
-      read_size(json, {"n_positions", "max_position_embeddings", "n_ctx"}, 1024, kContextRange);
+      read_size(json, {"n_positions", "max_position_embeddings"}, 1024, kContextRange);
 
   AttentionSpec spec;
   spec.n_heads = read_size(json, {"n_head", "num_attention_heads"}, 12, kHeadRange);
