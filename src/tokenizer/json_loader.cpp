@@ -106,6 +106,7 @@ class Reader final : public nlohmann::json_sax<json> {
       }
       fail("TK08", entry_name() + " is not a pair of pieces");
     }
+    if (section_ == Section::merges) file_.tables.merges.add(piece_, right_);
     return true;
   }
 
@@ -222,13 +223,8 @@ class Reader final : public nlohmann::json_sax<json> {
   }
 
   bool merge_part(std::string part) {
-    if (entry_size_ == 0) {
-      piece_ = std::move(part);
-    } else if (entry_size_ == 1) {
-      file_.tables.merges.add(piece_, part);
-    } else {
-      return unexpected("a third piece");
-    }
+    if (entry_size_ == 2) return unexpected("a third piece");
+    (entry_size_ == 0 ? piece_ : right_) = std::move(part);
     ++entry_size_;
     return true;
   }
@@ -272,7 +268,8 @@ class Reader final : public nlohmann::json_sax<json> {
   bool in_model_ = false;
   std::vector<json*> stack_;
   std::string key_;
-  std::string piece_;
+  std::string piece_;  // of the vocabulary entry at hand, or the left one of a merge
+  std::string right_;
   int entry_size_ = 0;  // values read of the list entry or merge at hand
 };
 

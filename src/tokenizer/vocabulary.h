@@ -12,7 +12,7 @@ namespace attnscope::tok {
 // Ids are below 2³¹; their size costs no memory, however many ids a file skips.
 inline constexpr std::int64_t kMaxTokenId = 0x7FFFFFFF;
 // Longer pieces do not occur; refusing them bounds the time that matching can take.
-inline constexpr std::size_t kMaxPieceBytes = 65536;
+inline constexpr std::size_t kMaxPieceBytes = 4096;
 
 class Vocabulary {
  public:
