@@ -145,6 +145,8 @@ class ShardRunner {
       : run_(run), model_(model), progress_(progress), start_(Clock::now()) {
     options_.engine = engine_of(run.spec.compute.engine);
     options_.logits.at = LogitsAt::none;
+    // The plan has checked every prompt.
+    if (run.spec.beyond_context) options_.context = ContextLimit::exceed;
     for (const HookPlan& hook : run.plan.hooks) {
       if (hook.hook.site == Site::logits) options_.logits.at = LogitsAt::all;
     }

@@ -28,6 +28,13 @@ std::optional<unsigned> hex_digit(char c) {
   return std::nullopt;
 }
 
+// A vocabulary may lack some bytes, which then vanish from its tokens.
+bool is_subsequence(std::string_view part, std::string_view whole) {
+  std::size_t at = 0;
+  for (const char c : whole) at += at < part.size() && part[at] == c ? 1 : 0;
+  return at == part.size();
+}
+
 }  // namespace
 
 std::optional<std::string> bytes_of_piece(std::string_view piece) {
@@ -55,7 +62,7 @@ std::vector<std::string> split_into_bytes(const std::vector<std::string>& pieces
     joined += *bytes;
     parts.push_back(std::move(*bytes));
   }
-  if (joined != text) parts.clear();
+  if (!is_subsequence(joined, text)) parts.clear();
   return parts;
 }
 

@@ -126,10 +126,13 @@ TEST(CapturePlan, SelectorsCutHooksAndHeads) {
                                              "blocks.1.attn.hook_k", "blocks.1.attn.hook_z",
                                              "blocks.1.hook_resid_post"}));
   for (const HookPlan& hook : plan.hooks) {
-    if (hook.hook.site == Site::z) EXPECT_EQ(hook.heads, (std::vector<int>{0, 2, 3}));
+    if (hook.hook.site == Site::z) {
+      EXPECT_EQ(hook.heads, (std::vector<int>{0, 2, 3}));
+    }
     // Query heads 0, 2 and 3 read kv heads 0, 0 and 1: all there are, so nothing is cut.
-    if (hook.hook.site == Site::k) EXPECT_TRUE(hook.heads.empty());
-    if (hook.hook.site == Site::resid_post) EXPECT_TRUE(hook.heads.empty());
+    if (hook.hook.site == Site::k || hook.hook.site == Site::resid_post) {
+      EXPECT_TRUE(hook.heads.empty());
+    }
   }
   spec.layers = "0";
   spec.heads = "1.0";

@@ -25,12 +25,21 @@ EncodedPrompt encode(Prompt prompt, const EncodePromptOptions& options = {}) {
 }
 
 TEST(EncodedPrompt, TokenTextsAreThePartsOfTheText) {
-  const std::string text = "Hello w\u00F6rld, caf\u00E9\n\t 12";
+  const std::string text = "Hello w\u00F6rld, caf\u00E9\n 12";
   const EncodedPrompt prompt = encode({.text = text, .columns = {{"a", "b"}}, .line = 7});
   EXPECT_EQ(joined(prompt.token_bytes), text);
   EXPECT_EQ(prompt.columns.size(), 1u);
   EXPECT_EQ(prompt.line, 7);
   EXPECT_EQ(prompt.token_types.size(), prompt.size());
+}
+
+// The vocabulary has no token for byte F0, which vanishes; the tokens of the other three keep
+// theirs.
+TEST(EncodedPrompt, TokensOfOneCharacterKeepTheirOwnBytes) {
+  const EncodedPrompt prompt = encode({.text = "\xF0\x9F\x98\x80"});
+  EXPECT_EQ(joined(prompt.token_bytes), "\x9F\x98\x80");
+  EXPECT_GT(prompt.size(), 1u);
+  for (const std::string& text : prompt.token_texts) EXPECT_NE(text, "\xF0\x9F\x98\x80");
 }
 
 TEST(EncodedPrompt, IdsGetTheTextTheyStandFor) {
