@@ -92,10 +92,12 @@ TEST(KnownComposition, PathsOfThePreviousTokenHead) {
   EXPECT_NEAR(direct, 0, 1e-12);
 }
 
-// Edge knockout at the induction head: without its score on the one key, the weight goes to BOS.
+// Edge knockout at the induction head: without its score β on the one key, BOS (score β/2) takes
+// the weight, and each of the i − 1 other keys (score 0) gets a little.
 TEST(KnownComposition, KnockingOutTheInductionEdge) {
   const Model model = load_known(known_induction_model());
   const double base = metric_of(model);
+  double expected = 0;
   std::vector<Intervention> edges;
   for (int i = kKnownFirstRow; i <= kKnownLastRow; ++i) {
     edges.push_back({.hook = {Site::attn_scores, 1},
@@ -103,8 +105,14 @@ TEST(KnownComposition, KnockingOutTheInductionEdge) {
                      .heads = {0},
                      .q_positions = {i},
                      .k_positions = {i - 9}});
+    // g·(weight on the next token − weight on the 14 others ÷ 14), before and after.
+    const double keys = i - 1;
+    const double before =
+        (1 - keys * std::exp(-20.0) / 14) / (1 + std::exp(-10.0) + keys * std::exp(-20.0));
+    const double after = -keys / 14 / (std::exp(10.0) + keys);
+    expected += 5 * (after - before) / 9;
   }
-  EXPECT_NEAR(metric_of(model, edges) - base, -4.99977, 1e-4);
+  EXPECT_NEAR(metric_of(model, edges) - base, expected, 1e-7);
 }
 
 }  // namespace

@@ -1,0 +1,45 @@
+// File: family_comparison.h
+// One family's runtime against its oracle, array by array.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "attnscope/model/model.h"
+#include "oracle.h"
+
+namespace attnscope::testing {
+
+struct FamilyModel {
+  Checkpoint checkpoint;
+  Model model;
+};
+FamilyModel load_model(const std::string& path, DType dtype);
+inline FamilyModel load_family(const std::string& family, DType dtype) {
+  return load_model(family_folder(family), dtype);
+}
+
+// Largest |difference| allowed, as a part of max(1, |x|max) of the array (one row of it if padded).
+struct Tolerance {
+  double hidden = 1e-5;  // maps, z and residuals
+  double logits = 1e-4;
+};
+Tolerance tolerance_of(DType dtype);
+
+struct FamilyComparison {
+  int n_arrays = 0;
+  std::map<std::string, double> largest;  // |difference| by kind of array, for the table
+  std::vector<std::string> failures;
+};
+// All arrays of all cases. Left-padded rows are compared with what the rows give unpadded. The
+// fused engine shows no maps, so maps are left out with it.
+FamilyComparison compare_with_oracle(const std::string& family, DType dtype, Engine engine);
+
+// The left-padded case with position ids that count the pads, as the original model numbers them.
+FamilyComparison compare_counting_pads(const std::string& family, DType dtype);
+
+// Families whose original implementation counts pads in the positions.
+bool original_counts_pads(const std::string& family);
+
+}  // namespace attnscope::testing
