@@ -106,44 +106,40 @@ bool is_ascii_digit(char32_t c) {
 
 const std::map<std::string, WordRules, std::less<>>& word_patterns() {
   using R = WordRules;
-  static const R gpt2{};
-  static const R llama3{R::Contractions::any_case,
-                        R::LetterPrefix::one_non_word,
-                        R::Letters::plain,
-                        3,
-                        false,
-                        "\r\n",
-                        true};
-  static const R qwen2{R::Contractions::any_case,
-                       R::LetterPrefix::one_non_word,
-                       R::Letters::plain,
-                       1,
-                       false,
-                       "\r\n",
-                       true};
-  static const R marked{R::Contractions::any_case,
-                        R::LetterPrefix::one_non_word,
-                        R::Letters::with_marks,
-                        1,
-                        false,
-                        "\r\n",
-                        true};
-  static const R cased{R::Contractions::word_suffix,
-                       R::LetterPrefix::one_non_word,
-                       R::Letters::cased,
-                       3,
-                       false,
-                       "\r\n/",
-                       true};
+  // Named by what tells them apart.
+  static const R spaced{};
+  static const R three_digits{.contractions = R::Contractions::any_case,
+                              .prefix = R::LetterPrefix::one_non_word,
+                              .max_digits = 3,
+                              .space_before_digits = false,
+                              .other_tail = "\r\n",
+                              .line_breaks = true};
+  static const R one_digit = [] {
+    R rules = three_digits;
+    rules.max_digits = 1;
+    return rules;
+  }();
+  static const R marked = [] {
+    R rules = one_digit;
+    rules.letters = R::Letters::with_marks;
+    return rules;
+  }();
+  static const R cased = [] {
+    R rules = three_digits;
+    rules.contractions = R::Contractions::word_suffix;
+    rules.letters = R::Letters::cased;
+    rules.other_tail = "\r\n/";
+    return rules;
+  }();
   static const std::map<std::string, R, std::less<>> kPatterns = {
-      {R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", gpt2},
-      {R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", gpt2},
+      {R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", spaced},
+      {R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", spaced},
       {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+)"
        R"([\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
-       llama3},
+       three_digits},
       {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+)"
        R"([\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
-       qwen2},
+       one_digit},
       {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}|)"
        R"( ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
        marked},

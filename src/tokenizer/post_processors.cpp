@@ -102,21 +102,26 @@ Special read_pair(const JsonObject& o, std::string_view key, const IdCheck& exis
 // [CLS] first [SEP] second [SEP], or <s> first </s></s> second </s>.
 class ClsSep final : public PostProcessor {
  public:
-  enum class Style { bert, roberta };
+  enum class Style {
+    typed,             // one separator; the second text has type 1
+    double_separator,  // two separators between the texts; all types are 0; offsets trimmed
+  };
   ClsSep(const JsonObject& o, Style style, const IdCheck& exists)
       : cls_(read_pair(o, "cls", exists)), sep_(read_pair(o, "sep", exists)), style_(style) {
-    trimming_ = style == Style::roberta ? read_trimming(o) : Trimming{.trim = false};
+    trimming_ = style == Style::double_separator ? read_trimming(o) : Trimming{.trim = false};
   }
 
   std::vector<Encoding> apply(std::vector<Encoding> parts, SpecialTokens specials) const override {
     std::vector<Encoding> out;
     for (std::size_t i = 0; i < parts.size(); ++i) {
       trim_offsets(parts[i], trimming_);
-      const std::int64_t type = style_ == Style::bert && i > 0 ? 1 : 0;
-      if (style_ == Style::roberta || specials == SpecialTokens::add) set_types(parts[i], type);
+      const std::int64_t type = style_ == Style::typed && i > 0 ? 1 : 0;
+      if (style_ == Style::double_separator || specials == SpecialTokens::add)
+        set_types(parts[i], type);
       const bool add = specials == SpecialTokens::add;
       if (add && i == 0) out.push_back(special_token(cls_, type));
-      if (add && i > 0 && style_ == Style::roberta) out.push_back(special_token(sep_, type));
+      if (add && i > 0 && style_ == Style::double_separator)
+        out.push_back(special_token(sep_, type));
       out.push_back(std::move(parts[i]));
       if (add) out.push_back(special_token(sep_, type));
     }
@@ -248,10 +253,10 @@ std::unique_ptr<PostProcessor> make(const JsonObject& o, const IdCheck& exists) 
   const std::string type = o.string("type");
   if (type == "ByteLevel") return std::make_unique<ByteLevel>(o);
   if (type == "BertProcessing") {
-    return std::make_unique<ClsSep>(o, ClsSep::Style::bert, exists);
+    return std::make_unique<ClsSep>(o, ClsSep::Style::typed, exists);
   }
   if (type == "RobertaProcessing") {
-    return std::make_unique<ClsSep>(o, ClsSep::Style::roberta, exists);
+    return std::make_unique<ClsSep>(o, ClsSep::Style::double_separator, exists);
   }
   if (type == "TemplateProcessing") return std::make_unique<Template>(o, exists);
   if (type == "Sequence") return std::make_unique<Sequence>(o, exists);
