@@ -2,10 +2,12 @@
 
 #include <zlib.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
+#include <utility>
 
 namespace attnscope::testing {
 namespace {
@@ -38,6 +40,23 @@ std::string header_value(const std::string& header, const std::string& key) {
   return header.substr(at + key.size() + 3);
 }
 
+// Rearranges values that lie with the first axis running fastest.
+void to_c_order(NpzArray& array) {
+  const std::size_t size = array.bytes.size() / static_cast<std::size_t>(array.numel());
+  std::vector<char> ordered(array.bytes.size());
+  for (std::int64_t i = 0; i < array.numel(); ++i) {
+    std::int64_t rest = i, from = 0, stride = array.numel();
+    for (std::size_t axis = array.shape.size(); axis-- > 0;) {
+      stride /= array.shape[axis];
+      from += rest % array.shape[axis] * stride;
+      rest /= array.shape[axis];
+    }
+    std::copy_n(array.bytes.begin() + from * static_cast<std::int64_t>(size), size,
+                ordered.begin() + i * static_cast<std::int64_t>(size));
+  }
+  array.bytes = std::move(ordered);
+}
+
 NpzArray parse_npy(const std::vector<char>& data) {
   if (data.size() < 10 || std::memcmp(data.data(), "\x93NUMPY", 6) != 0) {
     throw std::runtime_error("npy: bad magic");
@@ -51,9 +70,7 @@ NpzArray parse_npy(const std::vector<char>& data) {
   const std::string descr = header_value(header, "descr");
   const std::size_t open = descr.find('\'');
   array.dtype = descr.substr(open + 1, descr.find('\'', open + 1) - open - 1);
-  if (header_value(header, "fortran_order").find("True") < 6) {
-    throw std::runtime_error("npy: Fortran order");
-  }
+  const bool fortran_order = header_value(header, "fortran_order").find("True") < 6;
   const std::string shape = header_value(header, "shape");
   std::size_t pos = shape.find('(') + 1;
   const std::size_t end = shape.find(')');
@@ -65,6 +82,7 @@ NpzArray parse_npy(const std::vector<char>& data) {
     pos = digit + used;
   }
   array.bytes.assign(data.begin() + static_cast<std::ptrdiff_t>(begin + length), data.end());
+  if (fortran_order) to_c_order(array);
   return array;
 }
 
