@@ -37,6 +37,8 @@ Handle file_access() {
   H5Pset_libver_bounds(access.get(), H5F_LIBVER_V110, H5F_LIBVER_V110);
   H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG);
   H5Pset_file_locking(access.get(), 0, 1);
+  // Without this buffer a failed write of values shows in the call that made it.
+  H5Pset_sieve_buf_size(access.get(), 0);
   return access;
 }
 
@@ -144,12 +146,11 @@ Handle& Handle::operator=(Handle&& other) noexcept {
   return *this;
 }
 
-void Handle::reset() {
-  if (id_ >= 0 && close_ != nullptr) {
-    prepare_library();
-    close_(id_);
-  }
-  id_ = -1;
+bool Handle::reset() {
+  const Id id = std::exchange(id_, -1);
+  if (id < 0 || close_ == nullptr) return true;
+  prepare_library();
+  return close_(id) >= 0;
 }
 
 Type Type::of(Scalar scalar) {
@@ -226,6 +227,10 @@ File File::open(const std::string& path) {
   return {std::move(file), std::move(context)};
 }
 
+File::~File() {
+  if (context_ && context_->abandoned) handle_.release();
+}
+
 Group File::root() const {
   prepare_library();
   Handle group(H5Gopen2(handle_.get(), "/", H5P_DEFAULT),
@@ -236,7 +241,8 @@ Group File::root() const {
 
 void File::close() {
   prepare_library();
-  if (context_->writing && H5Fflush(handle_.get(), H5F_SCOPE_GLOBAL) < 0) {
+  const bool lost = context_->writing && context_->close_failed;
+  if (lost || (context_->writing && H5Fflush(handle_.get(), H5F_SCOPE_GLOBAL) < 0)) {
     handle_.release();
     throw_h5(*context_, "H506", "", "cannot write the file");
   }

@@ -48,6 +48,7 @@ Handle dataset_creation(const DatasetSpec& spec) {
   H5Pset_obj_track_times(creation.get(), 0);
   H5Pset_attr_phase_change(creation.get(), kCompactAttributes, kCompactAttributes - 1);
   set_fill(creation.get(), spec);
+  if (spec.prefill == Prefill::no) H5Pset_fill_time(creation.get(), H5D_FILL_TIME_NEVER);
   if (!spec.chunk.empty()) {
     const std::vector<hsize_t> chunk(spec.chunk.begin(), spec.chunk.end());
     H5Pset_chunk(creation.get(), static_cast<int>(chunk.size()), chunk.data());

@@ -88,14 +88,18 @@ Object::Object(Handle handle, std::shared_ptr<Context> context, std::string path
     : handle_(std::move(handle)), context_(std::move(context)), path_(std::move(path)) {}
 
 Object::~Object() {
-  if (context_ && context_->abandoned) handle_.release();
+  if (!context_) return;
+  if (context_->abandoned) {
+    handle_.release();
+  } else if (!handle_.reset()) {
+    context_->close_failed = true;
+  }
 }
 
 Object& Object::operator=(Object&& other) noexcept {
-  if (context_ && context_->abandoned) handle_.release();
-  handle_ = std::move(other.handle_);
-  context_ = std::move(other.context_);
-  path_ = std::move(other.path_);
+  std::swap(handle_, other.handle_);
+  std::swap(context_, other.context_);
+  std::swap(path_, other.path_);
   return *this;
 }
 

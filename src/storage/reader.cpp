@@ -146,16 +146,21 @@ h5::Slab CaptureReader::State::rows_of(const h5::Dataset& dataset, int prompt) c
 
 CaptureReader::CaptureReader(const std::string& path, const ReaderOptions& options)
     : state_(std::make_unique<State>()) {
+  const auto open = [&path](State& s) {
+    s.path = path;
+    s.file.emplace(h5::File::open(path));
+    s.root = s.file->root();
+    s.read_header();
+  };
   if (options.trust == Trust::foreign) {
-    run_guarded(path, {}, [&path] {
-      walk_file(h5::File::open(path));
+    run_guarded(path, {}, [&open] {
+      State s;
+      open(s);
+      walk_file(*s.file);
       return std::string();
     });
   }
-  state_->path = path;
-  state_->file = h5::File::open(path);
-  state_->root = state_->file->root();
-  state_->read_header();
+  open(*state_);
   state_->read_layout();
 }
 

@@ -102,7 +102,7 @@ void write_chunks(h5::Dataset& table, std::uint64_t first, const h5::Dims& regio
 
 h5::Dataset create_table(h5::Group& group, const std::string& name, const TableSpec& spec,
                          const Labels& labels) {
-  h5::DatasetSpec dataset{.type = spec.type, .dims = spec.dims};
+  h5::DatasetSpec dataset{.type = spec.type, .dims = spec.dims, .prefill = spec.prefill};
   const std::uint64_t bytes = product(spec.dims) * spec.type.bytes;
   const bool fits_chunk = spec.type.bytes <= h5::kMaxChunkBytes / 2;
   if (spec.packing == Packing::deflated && fits_chunk && bytes > kContiguousBytes) {

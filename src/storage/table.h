@@ -32,6 +32,7 @@ struct TableSpec {
   Packing packing = Packing::deflated;
   // Written one index of the first axis at a time, so no chunk may span two of them.
   bool by_block = false;
+  h5::Prefill prefill = h5::Prefill::yes;
 };
 
 h5::Dataset create_table(h5::Group& group, const std::string& name, const TableSpec& spec,

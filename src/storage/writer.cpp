@@ -9,6 +9,7 @@
 #include "attnscope/support/error.h"
 #include "attnscope/support/text.h"
 #include "attnscope/support/utf8.h"
+#include "header.h"
 #include "writer_state.h"
 
 namespace attnscope {
@@ -77,29 +78,6 @@ void set_column(h5::Group& group, const std::string& name, const ColumnValue& va
   put_text(columns, name, text, "prompts");
 }
 
-void write_model(h5::Group& root, const ModelInfo& model) {
-  h5::Group group = root.create_group("model");
-  group.set_text("name", model.name);
-  group.set_text("family", model.family);
-  for (const auto& [name, size] : model.sizes) group.set_integer(name, size);
-  group.set_text("weight_processing", "raw");
-  group.set_text("config_sha256", model.config_sha256);
-  group.set_text("weights_sha256", model.weights_sha256);
-  group.set_text("tokenizer_sha256", model.tokenizer_sha256);
-  put_text(group, "config_json", model.config_json, "model");
-}
-
-void write_run(h5::Group& root, const RunInfo& run) {
-  h5::Group group = root.create_group("run");
-  group.set_text("device", run.device);
-  group.set_text("dtype", run.dtype);
-  group.set_text("engine", run.engine);
-  group.set_integer("threads", run.threads);
-  group.set_integer("seed", run.seed);
-  for (const auto& [library, version] : run.libraries) group.set_text("lib_" + library, version);
-  put_text(group, "options_json", run.options_json, "run");
-}
-
 }  // namespace
 
 std::vector<std::byte> dense(const TensorView& value) {
@@ -130,37 +108,27 @@ CaptureWriter::CaptureWriter(const std::string& path, const FileInfo& file, cons
     : state_(std::make_unique<State>()) {
   State& s = *state_;
   s.options = options;
-  s.file = h5::File::create(path);
   s.path = path;
+  s.file.emplace(h5::File::create(path));
   s.root = s.file->root();
-  s.root->set_text("schema", kSchemaName);
-  s.root->set_integers("schema_version", kSchemaVersion);
-  s.root->set_text("kind", file_kind_name(file.kind));
-  s.root->set_text("run_id", file.run_id);
-  s.root->set_text("tool_version", file.tool_version);
-  s.root->set_text("git_commit", file.git_commit);
+  write_header(*s.root, file, model, run);
   s.root->set_text("layout", options.layout == FileLayout::packed ? "packed" : "per_prompt");
-  if (file.shard) {
-    s.root->set_integers("shard",
-                         std::array<std::int64_t, 2>{file.shard->index, file.shard->count});
-  }
-  write_model(*s.root, model);
-  write_run(*s.root, run);
   s.prompts = s.root->create_group("prompts");
 }
 
 CaptureWriter::CaptureWriter(CaptureWriter&&) noexcept = default;
 
-CaptureWriter::~CaptureWriter() {
-  if (!state_ || !state_->file) return;
-  State& s = *state_;
-  s.file.reset();
+CaptureWriter::~CaptureWriter() = default;
+
+CaptureWriter::State::~State() {
+  if (!file) return;
+  file.reset();
   // The space of the dropped file is given back even where a handle had to be left open.
-  if (const int fd = ::open(s.path.c_str(), O_WRONLY | O_CLOEXEC); fd >= 0) {
+  if (const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC); fd >= 0) {
     static_cast<void>(::ftruncate(fd, 0) == 0);
     ::close(fd);
   }
-  ::unlink(s.path.c_str());
+  ::unlink(path.c_str());
 }
 
 h5::Group CaptureWriter::State::prompt_group(int prompt) {

@@ -141,9 +141,10 @@ h5::Dataset& CaptureWriter::State::packed_site(HookId hook, const h5::Type& type
   if (found != packed.sites.end()) return found->second;
   dims[0] = static_cast<std::uint64_t>(options.packed.rows);
   h5::Group group = root->require_group("packed");
-  h5::Dataset dataset =
-      create_table(group, hook_name(hook), {.type = type, .dims = dims, .packing = Packing::raw},
-                   {site_label(hook), hook.layer, stored_dims(hook.site, FileLayout::packed)});
+  h5::Dataset dataset = create_table(
+      group, hook_name(hook),
+      {.type = type, .dims = dims, .packing = Packing::raw, .prefill = h5::Prefill::no},
+      {site_label(hook), hook.layer, stored_dims(hook.site, FileLayout::packed)});
   if (!heads.empty()) dataset.set_integers("heads", heads);
   return packed.sites[hook] = std::move(dataset);
 }

@@ -57,6 +57,12 @@ struct CaptureWriter::State {
   int next_handle = 0;
   storage_detail::Packed packed;
 
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  // Removes a file that was not finished.
+  ~State();
+
   // The group of one prompt; in the packed layout it is made when something needs it.
   h5::Group prompt_group(int prompt);
   h5::Group cache_group(int prompt);

@@ -119,6 +119,26 @@ TEST_P(CodecTest, TilesDecodeToRoundedValues) {
   }
 }
 
+TEST_P(CodecTest, TilesAreNoLargerThanWithHdf5sOwnGzip1) {
+  const std::vector<float> values = testing::sample_pattern(4, 1, 256);
+  ChunkCompressor compressor(GetParam());
+  const StoredChunk chunk = compressor.compress_tile(
+      {.data = values.data(), .queries = 256, .keys = 256, .query_stride = 256},
+      {.queries = 256, .keys = 256});
+  // The library's filters: shuffle, then compress2 at level 1.
+  std::vector<Bytef> shuffled(values.size() * 4);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto bits = std::bit_cast<std::uint32_t>(testing::rounded_to_10_bits(values[i]));
+    for (std::size_t p = 0; p < 4; ++p) {
+      shuffled[p * values.size() + i] = static_cast<Bytef>(bits >> (8 * p));
+    }
+  }
+  std::vector<Bytef> gzip(compressBound(shuffled.size()));
+  uLongf size = gzip.size();
+  ASSERT_EQ(compress2(gzip.data(), &size, shuffled.data(), shuffled.size(), 1), Z_OK);
+  EXPECT_LE(chunk.bytes.size(), size);
+}
+
 TEST_P(CodecTest, EdgeTilesArePaddedAndDoublesNarrowed) {
   const float padding = -std::numeric_limits<float>::infinity();
   const std::vector<double> values{1, 2, 3, 4, 5, 6};  // [q=2 k=3] of a 4×4 chunk

@@ -26,6 +26,7 @@ struct DiffResult {
   std::vector<SiteChange> changes;  // forward order, heads ascending
   std::vector<std::string> only_a;  // hooks stored in one file only
   std::vector<std::string> only_b;
+  std::vector<std::string> other_shape;  // in both, but not comparable
 };
 
 // Throws (exit 2) if the token ids differ, showing the first difference.

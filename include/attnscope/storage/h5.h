@@ -42,7 +42,8 @@ class Handle {
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
   Id get() const { return id_; }
-  void reset();
+  // False if closing failed.
+  bool reset();
   Id release() { return std::exchange(id_, -1); }
 
  private:
@@ -54,7 +55,8 @@ class Handle {
 struct Context {
   std::string path;
   bool writing = false;
-  bool abandoned = false;  // a write failed: handles are left open, see File::abandon
+  bool abandoned = false;     // a write failed: handles are left open, see File::abandon
+  bool close_failed = false;  // closing an object failed; File::close tells
 };
 
 // Number types of files, and text of a fixed number of bytes (UTF-8, padded with NUL).
@@ -77,12 +79,19 @@ enum class Filters : std::uint8_t {
 
 enum class Fill : std::uint8_t { zero, minus_infinity, nan };
 
+// Whether a contiguous dataset gets its fill value before the first write.
+enum class Prefill : std::uint8_t {
+  yes,
+  no,  // every value will be written
+};
+
 struct DatasetSpec {
   Type type;
   Dims dims;   // empty = a single value
   Dims chunk;  // empty = contiguous
   Filters filters = Filters::none;
   Fill fill = Fill::nan;  // float types only; integers and text fill with 0
+  Prefill prefill = Prefill::yes;
 };
 
 // A rectangular part: first index and extent along each axis.
@@ -183,8 +192,9 @@ class File {
   // Read only. Throws (exit 2): missing, not a regular file, not HDF5, damaged, being written.
   static File open(const std::string& path);
 
+  ~File();
   File(File&&) noexcept = default;
-  File& operator=(File&&) noexcept = default;
+  File& operator=(File&&) = delete;
 
   Group root() const;
   const std::string& path() const { return context_->path; }

@@ -1,0 +1,236 @@
+#include "attnscope/storage/diff.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "attnscope/storage/h5.h"
+#include "attnscope/support/error.h"
+#include "attnscope/support/sha256.h"
+#include "attnscope/support/utf8.h"
+#include "attnscope/support/warnings.h"
+#include "header.h"
+#include "reader_state.h"
+#include "writer_state.h"
+
+namespace attnscope {
+
+using namespace storage_detail;  // NOLINT: the module's own helpers
+
+namespace {
+
+using Key = std::pair<HookId, std::int64_t>;  // hook, head
+
+struct InForwardOrder {
+  bool operator()(const Key& a, const Key& b) const {
+    if (a.first != b.first) return comes_before(a.first, b.first);
+    return a.second < b.second;
+  }
+};
+using Changes = std::map<Key, SiteChange, InForwardOrder>;
+
+std::string token_name(const TokenTable& tokens, std::size_t at) {
+  return std::to_string(tokens.ids[at]) + " " +
+         (at < tokens.text.size() ? quote(tokens.text[at]) : "");
+}
+
+void require_same_ids(const CaptureReader& a, const CaptureReader& b, int prompt) {
+  const TokenTable x = a.prompt(prompt).tokens;
+  const TokenTable y = b.prompt(prompt).tokens;
+  if (x.ids == y.ids) return;
+  const auto [i, j] = std::mismatch(x.ids.begin(), x.ids.end(), y.ids.begin(), y.ids.end());
+  const auto at = static_cast<std::size_t>(i - x.ids.begin());
+  const auto name = [at](const TokenTable& tokens) {
+    return at < tokens.ids.size() ? token_name(tokens, at) : std::string("no token");
+  };
+  static_cast<void>(j);
+  throw Error(ErrorKind::input, "SD01",
+              {.where = escape_untrusted(b.path(), 4096),
+               .what = "the token ids differ from those of " + escape_untrusted(a.path(), 4096) +
+                       ": " + prompt_group_name(prompt) + ", position " + std::to_string(at),
+               .expected = name(x),
+               .got = name(y),
+               .next = "compare captures of the same tokens"});
+}
+
+// Adds |y − x| of one head to what is known of it.
+struct Comparison {
+  const std::vector<double>& x;
+  const std::vector<double>& y;
+
+  void add(std::size_t at, SiteChange& change) const {
+    if (x[at] == y[at] || (std::isnan(x[at]) && std::isnan(y[at]))) {
+      ++change.values;
+      return;
+    }
+    const double difference = std::fabs(y[at] - x[at]);
+    if (!std::isfinite(difference)) {
+      ++change.undefined;
+      return;
+    }
+    ++change.values;
+    change.largest = std::max(change.largest, difference);
+    change.mean += difference;  // the sum, until all prompts are in
+  }
+};
+
+struct HeadAxis {
+  std::int64_t heads = 1;
+  std::int64_t inner = 1;  // values between one head and the next
+  bool exists = false;
+};
+
+HeadAxis head_axis(const StoredSite& site) {
+  HeadAxis axis;
+  for (std::size_t a = 0; a < site.dims.size(); ++a) {
+    if (axis.exists) axis.inner *= site.shape[a];
+    if (site.dims[a] == "h" || site.dims[a] == "g") {
+      axis.exists = true;
+      axis.heads = site.shape[a];
+    }
+  }
+  return axis;
+}
+
+void compare_site(const CaptureReader& a, const CaptureReader& b, int prompt, HookId hook,
+                  Changes& changes, std::vector<std::string>& other_shape) {
+  const auto site_a = a.site(prompt, hook);
+  const auto site_b = b.site(prompt, hook);
+  if (site_a->shape != site_b->shape || !(site_a->subset == site_b->subset)) {
+    other_shape.push_back(hook_name(hook));
+    return;
+  }
+  const std::vector<double> x = a.read(prompt, hook).as_double();
+  const std::vector<double> y = b.read(prompt, hook).as_double();
+  const HeadAxis axis = head_axis(*site_a);
+  const Comparison comparison{x, y};
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::int64_t slot = static_cast<std::int64_t>(i) / axis.inner % axis.heads;
+    const auto& heads = site_a->subset.heads;
+    const std::int64_t head = !axis.exists    ? -1
+                              : heads.empty() ? slot
+                                              : heads[static_cast<std::size_t>(slot)];
+    comparison.add(i, changes[{hook, head}]);
+  }
+}
+
+std::vector<std::string> names_only_in(const std::vector<HookId>& these,
+                                       const std::vector<HookId>& those) {
+  std::vector<std::string> names;
+  for (const HookId hook : these) {
+    if (std::find(those.begin(), those.end(), hook) == those.end())
+      names.push_back(hook_name(hook));
+  }
+  return names;
+}
+
+void sort_unique(std::vector<std::string>& names) {
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+}
+
+nlohmann::json about(const CaptureReader& file) {
+  return {{"run_id", file.file().run_id}, {"weights_sha256", file.model().weights_sha256}};
+}
+
+void write_effects(h5::Group& root, const DiffResult& result, const std::string& spec) {
+  ChunkCompressor compressor;
+  h5::Group group = root.create_group("experiments").create_group("diff");
+  group.set_text("kind", "diff");
+  group.set_text("metric", "|b - a|");
+  group.set_number("noise_floor", 0);
+  put_text(group, "spec_json", spec, "experiments");
+  std::vector<std::string> cells;
+  std::vector<double> effect;
+  std::vector<double> mean;
+  std::vector<std::int64_t> layers, heads, n, undefined;
+  for (const SiteChange& change : result.changes) {
+    cells.push_back(hook_name(change.hook) +
+                    (change.head < 0 ? "" : "/" + std::to_string(change.head)));
+    effect.push_back(change.largest);
+    mean.push_back(change.mean);
+    layers.push_back(change.hook.layer);
+    heads.push_back(change.head);
+    n.push_back(change.values);
+    undefined.push_back(change.undefined);
+  }
+  effect.insert(effect.end(), mean.begin(), mean.end());
+  const std::uint64_t count = cells.size();
+  const Labels by_cell{"experiments", -1, {"cell"}};
+  put_table(group, "effect", {.type = h5::Type::of(h5::Scalar::f64), .dims = {2, count}},
+            {"experiments", -1, {"method", "cell"}}, bytes_of(effect), compressor);
+  put_texts(group, "methods", {"largest", "mean"}, {"experiments", -1, {"method"}}, compressor);
+  put_texts(group, "cells", cells, by_cell, compressor);
+  const TableSpec list{.type = h5::Type::of(h5::Scalar::i64), .dims = {count}};
+  put_table(group, "layers", list, by_cell, bytes_of(layers), compressor);
+  put_table(group, "heads", list, by_cell, bytes_of(heads), compressor);
+  put_table(group, "n", list, by_cell, bytes_of(n), compressor);
+  put_table(group, "undefined", list, by_cell, bytes_of(undefined), compressor);
+}
+
+}  // namespace
+
+DiffResult diff_files(const CaptureReader& a, const CaptureReader& b) {
+  if (a.prompts() != b.prompts()) {
+    throw Error(ErrorKind::input, "SD02",
+                {.where = escape_untrusted(b.path(), 4096),
+                 .what = "another number of prompts than " + escape_untrusted(a.path(), 4096),
+                 .expected = std::to_string(a.prompts()),
+                 .got = std::to_string(b.prompts())});
+  }
+  for (int prompt = 0; prompt < a.prompts(); ++prompt) require_same_ids(a, b, prompt);
+  DiffResult result;
+  Changes changes;
+  for (int prompt = 0; prompt < a.prompts(); ++prompt) {
+    const std::vector<HookId> hooks_a = a.hooks(prompt);
+    const std::vector<HookId> hooks_b = b.hooks(prompt);
+    for (auto& name : names_only_in(hooks_a, hooks_b)) result.only_a.push_back(name);
+    for (auto& name : names_only_in(hooks_b, hooks_a)) result.only_b.push_back(name);
+    for (const HookId hook : hooks_a) {
+      if (std::find(hooks_b.begin(), hooks_b.end(), hook) == hooks_b.end()) continue;
+      compare_site(a, b, prompt, hook, changes, result.other_shape);
+    }
+  }
+  sort_unique(result.only_a);
+  sort_unique(result.only_b);
+  sort_unique(result.other_shape);
+  for (auto& [key, change] : changes) {
+    change.hook = key.first;
+    change.head = key.second;
+    change.mean = change.values > 0 ? change.mean / static_cast<double>(change.values)
+                                    : std::numeric_limits<double>::quiet_NaN();
+    result.changes.push_back(change);
+  }
+  return result;
+}
+
+std::string write_diff(const DiffResult& result, const CaptureReader& a, const CaptureReader& b,
+                       const std::string& path, IfExists if_exists) {
+  const std::string spec = nlohmann::json{{"a", about(a)}, {"b", about(b)}}.dump();
+  FileInfo info = b.file();
+  info.kind = FileKind::diff;
+  info.run_id = sha256_of(spec);
+  info.shard.reset();
+  Warnings warnings;
+  Output output({.path = path, .if_exists = if_exists, .run_id = info.run_id}, warnings);
+  if (output.complete()) return output.finish();
+  const std::string temporary = output.begin(0);
+  try {
+    h5::File file = h5::File::create(temporary);
+    h5::Group root = file.root();
+    write_header(root, info, b.model(), b.run());
+    write_effects(root, result, spec);
+    file.close();
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+  output.commit(0);
+  return output.finish();
+}
+
+}  // namespace attnscope
