@@ -17,6 +17,15 @@ bool is_map(Site site) {
   return site == Site::attn_scores || site == Site::pattern;
 }
 
+// Vectorised kernels round by memory layout, so a copy that is laid out otherwise would change bits
+// of values that nobody touched.
+at::Tensor same_layout_copy(const at::Tensor& value) {
+  for (std::int64_t axis = 0; axis < value.dim(); ++axis) {
+    if (value.stride(axis) == 0 && value.size(axis) > 1) return value.clone();  // expanded
+  }
+  return at::empty_strided(value.sizes(), value.strides(), value.options()).copy_(value);
+}
+
 bool has_heads(const SiteInfo& info) {
   const std::string_view dims = info.dims;
   return dims.find('h') != std::string_view::npos || dims.find('g') != std::string_view::npos;
@@ -177,7 +186,7 @@ at::Tensor TapTable::apply(Site site, int layer, at::Tensor value) {
   if (users == nullptr) return value;
   if (!users->interventions.empty()) {
     const at::Tensor original = value;
-    value = value.clone();
+    value = same_layout_copy(value);
     for (const std::size_t number : users->interventions) {
       change(taps_.interventions[number], number, original, value);
     }

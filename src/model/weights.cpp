@@ -77,6 +77,8 @@ class WeightLoader {
   void place_all();
   template <std::size_t N>
   void place_group(const std::array<Role, N>& roles, int layer);
+  Placement placement_of(const TensorBinding& binding, bool in_group) const;
+  std::int64_t bias_size(Role role, int layer) const;
   void place(const TensorBinding& binding);
   void reserve(Placement placement, bool aligned);
   void make_tensors();
@@ -120,8 +122,7 @@ void WeightLoader::reserve(Placement placement, bool aligned) {
   placements_.push_back(std::move(placement));
 }
 
-void WeightLoader::place(const TensorBinding& binding) {
-  if (index_.contains({binding.role, binding.layer})) return;
+Placement WeightLoader::placement_of(const TensorBinding& binding, bool in_group) const {
   const TensorInfo* info = checkpoint_.tensors->find(binding.name);
   if (info == nullptr) {
     throw Error(ErrorKind::internal, "MO02",
@@ -138,46 +139,39 @@ void WeightLoader::place(const TensorBinding& binding) {
                          .info = info,
                          .role = binding.role,
                          .layer = binding.layer,
-                         .stored_shape = info->shape};
-  placement.axes = copied_axes(binding, false);
-  if (!placement.axes.empty()) {
-    for (std::size_t i = 0; i < placement.axes.size(); ++i) {
-      placement.stored_shape[i] = info->shape[static_cast<std::size_t>(placement.axes[i])];
-    }
+                         .stored_shape = info->shape,
+                         .axes = copied_axes(binding, in_group)};
+  for (std::size_t i = 0; i < placement.axes.size(); ++i) {
+    placement.stored_shape[i] = info->shape[static_cast<std::size_t>(placement.axes[i])];
   }
-  reserve(std::move(placement), true);
+  return placement;
+}
+
+void WeightLoader::place(const TensorBinding& binding) {
+  if (index_.contains({binding.role, binding.layer})) return;
+  reserve(placement_of(binding, false), true);
+}
+
+std::int64_t WeightLoader::bias_size(Role role, int layer) const {
+  const LayerConfig& config = checkpoint_.config.layers[static_cast<std::size_t>(layer)];
+  if (role == Role::mlp_in_bias || role == Role::mlp_gate_bias) return config.d_mlp;
+  const int heads = role == Role::q_bias ? config.attention.n_heads : config.attention.n_kv_heads;
+  return static_cast<std::int64_t>(heads) * config.attention.d_head;
 }
 
 // The members of a group follow each other without a gap; a missing bias is a run of zeros.
 template <std::size_t N>
 void WeightLoader::place_group(const std::array<Role, N>& roles, int layer) {
-  std::array<const TensorBinding*, N> bindings{};
-  std::size_t found = 0;
+  const bool any = std::any_of(roles.begin(), roles.end(),
+                               [&](Role role) { return binding(role, layer) != nullptr; });
+  if (!any) return;
   for (std::size_t i = 0; i < N; ++i) {
-    bindings[i] = binding(roles[i], layer);
-    found += bindings[i] != nullptr ? 1u : 0u;
-  }
-  if (found == 0) return;
-  const AttentionSpec& spec = checkpoint_.config.layers[static_cast<std::size_t>(layer)].attention;
-  for (std::size_t i = 0; i < N; ++i) {
-    const bool query = roles[i] == Role::q_bias;
-    const std::int64_t rows =
-        static_cast<std::int64_t>(spec.d_head) * (query ? spec.n_heads : spec.n_kv_heads);
-    const bool mlp = roles[i] == Role::mlp_in_bias || roles[i] == Role::mlp_gate_bias;
-    Placement placement = {.role = roles[i], .layer = layer};
-    placement.stored_shape = {mlp ? checkpoint_.config.layers[static_cast<std::size_t>(layer)].d_mlp
-                                  : rows};
-    if (bindings[i] != nullptr) {
-      placement.binding = bindings[i];
-      placement.info = checkpoint_.tensors->find(bindings[i]->name);
-      placement.stored_shape = placement.info->shape;
-      placement.axes = copied_axes(*bindings[i], true);
-      for (std::size_t axis = 0; axis < placement.axes.size(); ++axis) {
-        placement.stored_shape[axis] =
-            placement.info->shape[static_cast<std::size_t>(placement.axes[axis])];
-      }
-    }
-    reserve(std::move(placement), i == 0);
+    const TensorBinding* found = binding(roles[i], layer);
+    reserve(found != nullptr ? placement_of(*found, true)
+                             : Placement{.role = roles[i],
+                                         .layer = layer,
+                                         .stored_shape = {bias_size(roles[i], layer)}},
+            i == 0);
   }
 }
 

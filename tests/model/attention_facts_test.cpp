@@ -37,7 +37,7 @@ TEST(Attention, WorkedExample) {
 // Var(q·k) = d for independent unit-variance components; scaling by 1/√d brings it back to 1.
 TEST(Attention, VarianceOfScoresGrowsWithDAndTheScaleUndoesIt) {
   for (const int d : {4, 64}) {
-    TinyShape shape = {.d_model = d, .d_head = d, .d_vocab = 200, .n_context = 200};
+    TinyShape shape = {.d_model = d, .d_head = d, .d_vocab = 500, .n_context = 500};
     shape.mask = MaskKind::bidirectional;
     const auto unit_variance = [](Role role, int layer, std::int64_t rows, std::int64_t cols) {
       if (role != Role::token_embedding) return identity(rows, cols);
@@ -52,13 +52,13 @@ TEST(Attention, VarianceOfScoresGrowsWithDAndTheScaleUndoesIt) {
       Taps taps;
       taps.observers = {&recorder};
       TokenRow row;
-      for (int i = 0; i < 200; ++i) row.ids.push_back(i);
+      for (int i = 0; i < 500; ++i) row.ids.push_back(i);
       model.run(make_batch({row}), taps, {});
       at::Tensor scores = recorder.value({Site::attn_scores, 0})[0][0];
       const at::Tensor off_diagonal =
-          scores.masked_select(at::eye(200, at::TensorOptions(at::kBool)).logical_not());
+          scores.masked_select(at::eye(500, at::TensorOptions(at::kBool)).logical_not());
       const double expected = d * scale * scale;
-      EXPECT_NEAR(off_diagonal.var().item<double>(), expected, 0.1 * expected) << d;
+      EXPECT_NEAR(off_diagonal.var().item<double>(), expected, 0.15 * expected) << d;
     }
   }
 }

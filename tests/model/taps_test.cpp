@@ -1,4 +1,5 @@
 // Observing and changing runs of every family.
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -124,8 +125,21 @@ TEST_P(FamilyTest, ObservationChangesNoBit) {
       at::equal(model.run(batch, taps, options).logits, model.run(batch, {}, options).logits));
 }
 
+// One compute thread for a scope: with more, equal rows of one product may differ in their bits.
+class OneThread {
+ public:
+  OneThread() : before_(at::get_num_threads()) { at::set_num_threads(1); }
+  ~OneThread() { at::set_num_threads(before_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
+
 // An inert head's effect is exactly 0: a zeroed row does not touch the rows beside it.
 TEST_P(FamilyTest, AnInterventionTouchesItsOwnRowOnly) {
+  const OneThread one_thread;
   const Model model = this->model(DType::f32);
   const TokenRow row = sample_row(8);
   const Batch batch = make_batch({row, row, row});
