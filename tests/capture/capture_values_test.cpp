@@ -123,7 +123,11 @@ TEST(CaptureMaps, LongMapsComeTogetherFromTheirTiles) {
   model.run(make_batch({{.ids = ids}}), taps, options);
   for (const HookId& hook : hooks) {
     const at::Tensor whole = sink.values().at(hook)[0];
-    expect_equal(file.read(0, hook), at::stack({whole[2], whole[5]}), hook_name(hook));
+    // All heads at once are another matrix product than two of them: equal to rounding only. The
+    // masked scores are −inf in both.
+    const at::Tensor expected = at::stack({whole[2], whole[5]}).flatten();
+    const at::Tensor stored = at::tensor(file.read(0, hook).as_float());
+    EXPECT_TRUE(at::allclose(stored, expected, 1e-4, 1e-4)) << hook_name(hook);
     EXPECT_EQ(file.site(0, hook)->subset.heads, (std::vector<std::int64_t>{2, 5}));
   }
 }
