@@ -162,7 +162,6 @@ struct Fields<ExportSpec> {
     v("out", s.out, Effect::delivery);
     v("head", s.head, Effect::content);
     v("heads", s.heads, Effect::content);
-    v("dataset", s.dataset, Effect::content);
     v("prompt_id", s.prompt_id, Effect::content);
     v("hook", s.hook, Effect::content);
     v("format", s.format, Effect::content);

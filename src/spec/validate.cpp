@@ -152,11 +152,10 @@ void validate(const ShowSpec& s) {
 void validate(const ExportSpec& s) {
   require(s.file, "FILE", "e.g. export run.h5 --head 5.1 -o head.png");
   require(s.out, "--out", "name the file to write: -o head.png");
-  const int subjects =
-      (s.head.empty() ? 0 : 1) + (s.heads.empty() ? 0 : 1) + (s.dataset.empty() ? 0 : 1);
+  const int subjects = (s.head.empty() ? 0 : 1) + (s.heads.empty() ? 0 : 1);
   if (subjects != 1) {
     refuse("--head", subjects == 0 ? "nothing to export" : "several things to export",
-           "one of --head, --heads, --dataset");
+           "one of --head, --heads");
   }
 }
 

@@ -34,7 +34,6 @@ struct ExportSpec {
   std::string out;                                // -o/--out
   std::string head;                               // --head 5.1, or
   std::string heads;                              // --heads: a grid of heads
-  std::string dataset;                            // --dataset: any dataset of the file
   std::string prompt_id;                          // --prompt-id
   MapChoice hook = MapChoice::pattern;            // --hook
   ExportFormat format = ExportFormat::automatic;  // --format; automatic = by the name of `out`
