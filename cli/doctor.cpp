@@ -80,6 +80,7 @@ std::string as_text(const Json& report) {
     if (key == "checks" || key == "passed") continue;
     text += pad_to_width(key, 14, Align::left) + value_text(value) + "\n";
   }
+  if (!report.contains("checks")) return text;
   console::Table table({{"check"},
                         {"result"},
                         {"error", Align::right},

@@ -71,10 +71,10 @@ class LongRun:
         self.path = folder / "long.h5"
         self.prompts = folder / "long.txt"
         self.prompts.write_text("".join(f"Once upon a time there was a cat number {i} and it sat\n"
-                                        for i in range(6000)))
+                                        for i in range(4000)))
         self.command = [support.ATTNSCOPE, "capture", "-m", support.MODEL, "--prompts",
-                        self.prompts, "--hooks", "*", "--layout", "packed", "--threads", "1", "-o",
-                        self.path]
+                        self.prompts, "--hooks", "z,resid_post", "--layout", "packed", "--threads",
+                        "1", "-o", self.path]
 
     def start(self, *more):
         return subprocess.Popen([*self.command, *more], stdout=subprocess.PIPE,
