@@ -16,7 +16,9 @@ constexpr double kFloatRatio = 0.93;
 
 constexpr std::int64_t kFloorTokens = 4096;
 
-double disk_ratio(const HookPlan& hook, const CaptureSpec& spec) {
+double disk_ratio(const HookPlan& hook, const CaptureSpec& spec, FileLayout layout) {
+  // Packed datasets grow with the prompts and are not compressed.
+  if (layout == FileLayout::packed && !hook.map) return 1.0;
   if (hook.hook.site != Site::pattern) return kFloatRatio;
   if (spec.map_format == MapFormat::r10) return kRoundedMapRatio;
   return spec.map_format == MapFormat::f16 ? kHalfMapRatio : kFloatRatio;
@@ -110,7 +112,8 @@ void estimate_sites(const ModelConfig& config, const CaptureSpec& spec, CaptureP
     const auto tokens = static_cast<std::int64_t>(plan.prompts[p].size());
     for (const HookPlan& hook : plan.hooks) {
       totals.add(site_info(hook.hook.site).name,
-                 hook_bytes(config, hook, spec, tokens, plan.positions[p]), disk_ratio(hook, spec));
+                 hook_bytes(config, hook, spec, tokens, plan.positions[p]),
+                 disk_ratio(hook, spec, plan.layout));
       if (hook.hook.site == Site::pattern && plan.positions[p].empty() && has_pyramid(tokens)) {
         const MapSpec map = map_spec(config, hook, spec, tokens, {});
         totals.add("pyramid", pyramid_bytes(map.heads, tokens), kRoundedMapRatio);

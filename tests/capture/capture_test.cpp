@@ -222,6 +222,57 @@ TEST(Capture, AStopKeepsNothingHalfAndSaysHowToGoOn) {
   EXPECT_FALSE(exists(folder.file("run.json")));
 }
 
+// Stopped after some batches, a run keeps its committed shards and goes on from them.
+TEST(Capture, AStopMidwayKeepsWhatIsCommitted) {
+  const TempFolder folder;
+  testing::write_id_prompts(folder.file("p.jsonl"), std::vector<int>(24, 20), 1000);
+  struct Stopper : ProgressListener {
+    std::atomic<bool> stop = false;
+    void update(const ProgressState& state) override { stop = state.items_done >= 12; }
+  } stopper;
+  CaptureSpec spec = spec_for(kTiny, folder.file("run.h5"));
+  spec.prompts.prompts_file = folder.file("p.jsonl");
+  CaptureContext context;
+  context.limits.shard_flop = 1e7;
+  context.stop = &stopper.stop;
+  context.progress = &stopper;
+  EXPECT_EQ(caught([&] { run_capture(spec, context); }).exit_code, 130);
+  EXPECT_FALSE(exists(spec.output.out));
+  spec.output.resume = true;
+  CaptureContext rest;
+  rest.limits = context.limits;
+  const CaptureResult resumed = run_capture(spec, rest);
+  EXPECT_GT(resumed.shards_kept, 0);
+  EXPECT_LT(resumed.shards_kept, static_cast<std::int64_t>(resumed.plan.shards.size()));
+  CaptureSpec whole = spec;
+  whole.output.resume = false;
+  whole.output.out = folder.file("whole.h5");
+  const CaptureResult alone = run_capture(whole, rest);
+  EXPECT_EQ(resumed.sha256, alone.sha256);
+  // The summary covers the shards that were kept, too.
+  const HeadId head{1, 2};
+  EXPECT_FLOAT_EQ(static_cast<float>(resumed.heads.mean(head, HeadStat::entropy)),
+                  static_cast<float>(alone.heads.mean(head, HeadStat::entropy)));
+}
+
+class CaptureDTypes : public ::testing::TestWithParam<ComputeDType> {};
+
+TEST_P(CaptureDTypes, AreStoredAsFloatOrDouble) {
+  const TempFolder folder;
+  CaptureSpec spec = tiny(folder.file("run.h5"));
+  spec.compute.dtype = GetParam();
+  spec.hooks = "pattern,z";
+  run_capture(spec);
+  EXPECT_TRUE(verify_file(spec.output.out).empty());
+  const CaptureReader file(spec.output.out, {.trust = Trust::own});
+  const bool wide = GetParam() == ComputeDType::f64;
+  EXPECT_EQ(file.read(0, {Site::z, 0}).dtype, wide ? DType::f64 : DType::f32);
+  EXPECT_EQ(file.read(0, {Site::pattern, 0}).dtype, DType::f32);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CaptureDTypes,
+                         ::testing::Values(ComputeDType::f64, ComputeDType::bf16));
+
 // Puts NaN into the first value of one tensor of a copy of the tiny model.
 std::string model_with_nan(const TempFolder& folder) {
   const std::string copy = folder.file("nan-model");

@@ -7,9 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 
 #include "attnscope/spec/spec_json.h"
@@ -26,6 +30,13 @@ namespace fs = std::filesystem;
 using testing::bytes_of;
 using testing::exists;
 using testing::TempFolder;
+
+// ATTNSCOPE_KILL_POINTS asks for another number of kills than a quick test makes.
+int kill_points() {
+  constexpr int kQuick = 12;
+  const char* asked = std::getenv("ATTNSCOPE_KILL_POINTS");
+  return asked == nullptr ? kQuick : std::max(1, std::atoi(asked));
+}
 
 struct Outcome {
   int exit_code = -1;  // −1: killed by a signal
@@ -94,11 +105,11 @@ TEST_F(Interruption, KilledAnywhereARunResumesToTheSameBytes) {
   ASSERT_EQ(whole.exit_code, 0) << whole.output;
   const std::string expected = bytes_of(folder_.file("whole.h5"));
   ASSERT_FALSE(expected.empty());
-  constexpr int kPoints = 12;
+  const int points = kill_points();
   Philox random(11, 0);
   int killed = 0;
   int kept = 0;
-  for (int point = 0; point < kPoints; ++point) {
+  for (int point = 0; point < points; ++point) {
     CaptureSpec s = spec("run.h5");
     s.output.force = true;
     const double span = whole.seconds * 1e6;
@@ -122,7 +133,7 @@ TEST_F(Interruption, KilledAnywhereARunResumesToTheSameBytes) {
     fs::remove(folder_.file("run.h5"));
     fs::remove(folder_.file("run.json"));
   }
-  EXPECT_GE(killed, kPoints / 3) << "the kills came too late to test anything";
+  EXPECT_GE(killed, points / 3) << "the kills came too late to test anything";
   EXPECT_GT(kept, 0) << "no kill came after a commit";
 }
 
