@@ -115,7 +115,7 @@ at::Tensor unembed(const Run& run, const at::Tensor& x, const Linear& head) {
   at::Tensor logits = head(x);
   if (run.config.logit_multiplier != 1) logits = logits * run.config.logit_multiplier;
   if (run.config.final_softcap == 0) return logits;
-  return run.config.final_softcap * at::tanh(logits / run.config.final_softcap);
+  return soft_cap(logits, run.config.final_softcap);
 }
 
 Linear head_of_columns(const Run& run, const at::Tensor& columns) {

@@ -26,6 +26,9 @@ at::Tensor normalize(Run& run, const Norm& norm, const at::Tensor& x,
 
 at::Tensor activate(Activation activation, const at::Tensor& x);
 
+// cap·tanh(x / cap).
+at::Tensor soft_cap(const at::Tensor& x, double cap);
+
 // What a layer starts with; see LayerPoint.
 struct BlockEntry {
   LayerPoint point = LayerPoint::resid_pre;

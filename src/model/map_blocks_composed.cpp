@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "layers.h"
 #include "map_blocks.h"
 
 namespace attnscope {
@@ -22,7 +23,7 @@ class ComposedBlocks final : public MapBlocks {
     at::Tensor maps = at::matmul(queries.flatten(2, 3) * spec_.scale, group_.k.transpose(-1, -2))
                           .unflatten(2, {queries.size(2), queries.size(3)})
                           .flatten(1, 2);
-    if (spec_.softcap != 0) maps = spec_.softcap * at::tanh(maps / spec_.softcap);
+    if (spec_.softcap != 0) maps = soft_cap(maps, spec_.softcap);
     return maps.masked_fill(hidden_keys(run_, spec_, block.begin, block.end),
                             -std::numeric_limits<double>::infinity());
   }

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "layers.h"
 #include "map_blocks.h"
 #include "softmax_rows.h"
 
@@ -226,7 +227,7 @@ at::Tensor InPlaceBlocks::scores(const QueryBlock& block, MapWidth width) {
   }
   if (spec_.softcap != 0) {
     at::Tensor computed = maps.narrow(3, block.keys.begin, block.keys.end - block.keys.begin);
-    computed.div_(spec_.softcap).tanh_().mul_(spec_.softcap);
+    computed.copy_(soft_cap(computed, spec_.softcap));
   }
   if (width != MapWidth::whole) return maps;
   if (maps.scalar_type() == at::kDouble) {

@@ -1,3 +1,4 @@
+#include "elementwise.h"
 #include "layers.h"
 
 namespace attnscope {
@@ -7,15 +8,19 @@ at::Tensor activate(Activation activation, const at::Tensor& x) {
     case Activation::relu:
       return at::relu(x);
     case Activation::gelu:
-      return at::gelu(x, "none");
+      return elementwise(x, [](const at::Tensor& y) { return at::gelu(y, "none"); });
     case Activation::gelu_tanh:
-      return at::gelu(x, "tanh");
+      return elementwise(x, [](const at::Tensor& y) { return at::gelu(y, "tanh"); });
     case Activation::silu:
-      return at::silu(x);
+      return elementwise(x, [](const at::Tensor& y) { return at::silu(y); });
     case Activation::identity:
       return x;
   }
   return x;
+}
+
+at::Tensor soft_cap(const at::Tensor& x, double cap) {
+  return elementwise(x, [cap](const at::Tensor& y) { return at::tanh(y / cap) * cap; });
 }
 
 at::Tensor mlp(Run& run, int layer, const at::Tensor& x) {
