@@ -14,6 +14,9 @@ class IsalEngine final : public DeflateEngine {
 
   std::size_t deflate(std::span<const std::byte> data, std::size_t plane_bytes,
                       std::span<std::byte> out) override {
+    // isal_deflate_init keeps hash tables of the stream before, which then change what is matched.
+    stream_ = {};
+    std::fill(level_buffer_.begin(), level_buffer_.end(), std::uint8_t{0});
     isal_deflate_init(&stream_);
     stream_.level = 1;
     stream_.level_buf = level_buffer_.data();

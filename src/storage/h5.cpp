@@ -1,5 +1,8 @@
 #include "attnscope/storage/h5.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <bit>
 #include <cctype>
 
@@ -202,11 +205,16 @@ File::File(Handle handle, std::shared_ptr<Context> context)
 File File::create(const std::string& path) {
   prepare_library();
   auto context = std::make_shared<Context>(Context{.path = path, .writing = true});
+  const bool was_there = ::access(path.c_str(), F_OK) == 0;
   const Handle creation = own_plist(H5Pcreate(H5P_FILE_CREATE));
   H5Pset_obj_track_times(creation.get(), 0);
   const Handle access = file_access();
   Handle file(H5Fcreate(path.c_str(), H5F_ACC_EXCL, creation.get(), access.get()), close_file);
-  if (file.get() < 0) throw_h5(*context, "H502", "", "cannot create the file");
+  if (file.get() < 0) {
+    // The library may have made the file before it failed.
+    if (!was_there) ::unlink(path.c_str());
+    throw_h5(*context, "H502", "", "cannot create the file");
+  }
   return {std::move(file), std::move(context)};
 }
 

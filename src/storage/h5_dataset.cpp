@@ -156,6 +156,42 @@ std::uint32_t Dataset::read_chunk(const Dims& offset, std::span<std::byte> data)
   return filter_mask;
 }
 
+void for_each_stored_chunk(const Dataset& dataset,
+                           const std::function<void(const Dims&, std::uint64_t)>& visit) {
+  const Dims shape = dataset.dims();
+  const Dims tile = dataset.chunk();
+  std::uint64_t chunks = 1;
+  for (std::size_t a = 0; a < shape.size(); ++a) {
+    const std::uint64_t along = (shape[a] + tile[a] - 1) / tile[a];
+    if (along != 0 && chunks > kMaxChunks / along) {
+      throw Error(ErrorKind::input, "H507",
+                  {.where = quote(dataset.path(), 300),
+                   .what = "too many chunks",
+                   .expected = "at most 2^24",
+                   .got = "more"});
+    }
+    chunks *= along;
+  }
+  Dims at(shape.size(), 0);
+  for (std::uint64_t i = 0; i < chunks; ++i) {
+    if (const std::uint64_t bytes = dataset.chunk_bytes(at); bytes > 0) {
+      if (bytes > 2 * kMaxChunkBytes) {
+        throw Error(ErrorKind::input, "H507",
+                    {.where = quote(dataset.path(), 300),
+                     .what = "a stored chunk is too large",
+                     .expected = "at most " + std::to_string(2 * kMaxChunkBytes) + " bytes",
+                     .got = std::to_string(bytes)});
+      }
+      visit(at, bytes);
+    }
+    for (std::size_t a = shape.size(); a-- > 0;) {
+      at[a] += tile[a];
+      if (at[a] < shape[a]) break;
+      at[a] = 0;
+    }
+  }
+}
+
 std::string Dataset::sha256() const {
   Sha256 hash;
   const Dims shape = dims();
@@ -164,28 +200,11 @@ std::string Dataset::sha256() const {
   const std::uint64_t values = count();
   if (values == 0) return hash.finish();
   if (!tile.empty()) {
-    std::uint64_t chunks = 1;
-    for (std::size_t a = 0; a < shape.size(); ++a) chunks *= (shape[a] + tile[a] - 1) / tile[a];
-    if (chunks > kMaxChunks) {
-      refuse(*context_, path_, "too many chunks", "at most 2^24", std::to_string(chunks));
-    }
-    Dims at(shape.size(), 0);
-    for (std::uint64_t i = 0; i < chunks; ++i) {
-      if (const std::uint64_t bytes = chunk_bytes(at); bytes > 0) {
-        if (bytes > 2 * kMaxChunkBytes) {
-          refuse(*context_, path_, "a stored chunk is too large",
-                 "at most " + std::to_string(2 * kMaxChunkBytes) + " bytes", std::to_string(bytes));
-        }
-        buffer.resize(bytes);
-        read_chunk(at, buffer);
-        hash.update(buffer.data(), buffer.size());
-      }
-      for (std::size_t a = shape.size(); a-- > 0;) {
-        at[a] += tile[a];
-        if (at[a] < shape[a]) break;
-        at[a] = 0;
-      }
-    }
+    for_each_stored_chunk(*this, [&](const Dims& at, std::uint64_t bytes) {
+      buffer.resize(bytes);
+      read_chunk(at, buffer);
+      hash.update(buffer.data(), buffer.size());
+    });
     return hash.finish();
   }
   const std::size_t value_bytes = type().bytes;

@@ -4,6 +4,7 @@
 
 #include <hdf5.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -29,6 +30,13 @@ std::string take_error();
 // The file's content is refused before the library gets to read it.
 [[noreturn]] void refuse(const Context& context, const std::string& object, const std::string& what,
                          const std::string& expected, const std::string& got);
+
+// The stored chunks of a chunked dataset in index order: index of the first value, stored bytes.
+void for_each_stored_chunk(const Dataset& dataset,
+                           const std::function<void(const Dims&, std::uint64_t)>& visit);
+
+// The property list of objects made here: no times, attributes inside the object header.
+void set_object_properties(Id creation);
 
 Handle own_space(Id id);
 Handle own_type(Id id);

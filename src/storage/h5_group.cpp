@@ -45,8 +45,7 @@ void set_fill(Id creation, const DatasetSpec& spec) {
 
 Handle dataset_creation(const DatasetSpec& spec) {
   Handle creation = own_plist(H5Pcreate(H5P_DATASET_CREATE));
-  H5Pset_obj_track_times(creation.get(), 0);
-  H5Pset_attr_phase_change(creation.get(), kCompactAttributes, kCompactAttributes - 1);
+  set_object_properties(creation.get());
   set_fill(creation.get(), spec);
   if (spec.prefill == Prefill::no) H5Pset_fill_time(creation.get(), H5D_FILL_TIME_NEVER);
   if (!spec.chunk.empty()) {
@@ -143,14 +142,18 @@ void require_safe_storage(const Context& context, Id dataset, const std::string&
 
 }  // namespace
 
+void set_object_properties(Id creation) {
+  H5Pset_obj_track_times(creation, 0);
+  H5Pset_attr_phase_change(creation, kCompactAttributes, kCompactAttributes - 1);
+}
+
 Group::Group(Handle handle, std::shared_ptr<Context> context, std::string path)
     : Object(std::move(handle), std::move(context), std::move(path)) {}
 
 Group Group::create_group(const std::string& name) {
   prepare_library();
   const Handle creation = own_plist(H5Pcreate(H5P_GROUP_CREATE));
-  H5Pset_obj_track_times(creation.get(), 0);
-  H5Pset_attr_phase_change(creation.get(), kCompactAttributes, kCompactAttributes - 1);
+  set_object_properties(creation.get());
   Handle group(H5Gcreate2(id(), name.c_str(), H5P_DEFAULT, creation.get(), H5P_DEFAULT),
                close_group);
   const std::string path = child_path(path_, name);
@@ -234,13 +237,6 @@ std::vector<std::string> Group::names() const {
     fail("H503", "cannot list group");
   }
   return names;
-}
-
-void Group::copy(const Group& from, const std::string& name, const std::string& new_name) {
-  prepare_library();
-  if (H5Ocopy(from.id(), name.c_str(), id(), new_name.c_str(), H5P_DEFAULT, H5P_DEFAULT) < 0) {
-    fail("H504", "cannot copy " + quote(child_path(from.path(), name)) + " into");
-  }
 }
 
 }  // namespace attnscope::h5

@@ -201,7 +201,7 @@ TEST_P(CodecTest, BytesDoNotDependOnEarlierChunks) {
   compress(used, b);
   const auto second = compress(used, a);
   ChunkCompressor fresh(GetParam());
-  EXPECT_EQ(compress(fresh, a), second);
+  EXPECT_TRUE(compress(fresh, a) == second);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CodecTest, ::testing::ValuesIn(built_deflaters()),

@@ -183,6 +183,9 @@ class Group : public Object {
   std::vector<std::string> names() const;        // sorted
   // Copies `name` with all that is below it; stored chunks are copied as they are.
   void copy(const Group& from, const std::string& name, const std::string& new_name);
+
+ private:
+  void copy_attributes(const Object& from, Object& to);
 };
 
 class File {
