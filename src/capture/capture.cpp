@@ -359,6 +359,7 @@ CaptureResult run_capture(const CaptureSpec& spec, const CaptureContext& context
   Warnings warnings;
   const Checkpoint checkpoint = open_checkpoint(spec.model, {strictness(spec)}, warnings);
   PromptSet prompts = load_prompts(spec, checkpoint);
+  for (const std::string& line : prompts.warnings) warnings.add(line);
   // Parts of one set must have one layout, whatever their own size.
   CaptureSpec planned = spec;
   if (spec.layout == LayoutChoice::automatic) {

@@ -123,6 +123,11 @@ PromptSet load_prompts(const CaptureSpec& spec, const Checkpoint& checkpoint) {
                  .got = std::to_string(spec.shard.count)});
   }
   const std::optional<Tokenizer> tokenizer = load_tokenizer(checkpoint);
+  if (tokenizer && tokenizer->id_limit() > checkpoint.config.d_vocab) {
+    set.warnings.push_back("the tokenizer has ids up to " +
+                           std::to_string(tokenizer->id_limit() - 1) + ", the model only " +
+                           std::to_string(checkpoint.config.d_vocab) + " embeddings");
+  }
   const EncodePromptOptions options = encode_options(spec.encoding);
   for (std::size_t p = begin; p < end; ++p) {
     const std::string where = prompt_place(spec, prompts[p].line);

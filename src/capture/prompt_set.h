@@ -18,6 +18,7 @@ struct PromptSet {
   std::int64_t all_prompts = 0;        // of every part
   std::vector<SkippedLine> skipped;
   std::string file_sha256;  // of the prompt file; empty without one
+  std::vector<std::string> warnings;
 };
 
 // Reads, encodes and checks. Under skip_bad a prompt that cannot be encoded or is too long is

@@ -1,9 +1,12 @@
 // Prompts as people write them, through the whole of capture.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "capture_case.h"
+#include "testing/fixtures.h"
 #include "testing/temp_folder.h"
 
 namespace attnscope {
@@ -86,6 +89,27 @@ TEST_F(PromptTraps, AModelWithoutTokenizerTakesIdsOnly) {
   const auto error = caught([&] { run_capture(s); });
   EXPECT_EQ(error.exit_code, 2);
   EXPECT_NE(error.message.find("--ids"), std::string::npos) << error.message;
+}
+
+TEST_F(PromptTraps, ATokenizerLargerThanTheModelIsSaid) {
+  const std::string model = folder_.file("model");
+  std::filesystem::copy(testing::fixture("models/tiny-random-gpt2"), model);
+  auto tokenizer = nlohmann::json::parse(testing::bytes_of(model + "/tokenizer.json"));
+  tokenizer["added_tokens"].push_back({{"id", 1000},
+                                       {"content", "<new>"},
+                                       {"single_word", false},
+                                       {"lstrip", false},
+                                       {"rstrip", false},
+                                       {"normalized", false},
+                                       {"special", true}});
+  std::ofstream(model + "/tokenizer.json") << tokenizer.dump();
+  CaptureSpec s = spec("p.txt", "the cat\n");
+  s.model = model;
+  std::string warnings;
+  for (const std::string& line : run_capture(s).warnings) warnings += line + "\n";
+  EXPECT_NE(warnings.find("only 1000"), std::string::npos) << warnings;
+  s.prompts = {.prompt = "the <new>"};
+  EXPECT_EQ(caught([&] { run_capture(s); }).exit_code, 2);
 }
 
 // A character of several bytes, split over tokens: each token keeps its own bytes.
