@@ -1,0 +1,58 @@
+"""Every command and program of the README, run in a clone's layout."""
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+from support import BIN, SOURCE, CliTest
+
+README = (SOURCE / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.M | re.S)
+
+
+class Readme(CliTest):
+    def setUp(self):
+        super().setUp()
+        # What is written must not land in the source tree.
+        for name in ("probes", "tests", "README.md"):
+            (self.folder / name).symlink_to(SOURCE / name)
+        self.env = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "MPLBACKEND": "Agg",
+                    "MPLCONFIGDIR": str(self.folder)}
+
+    def test_commands_and_programs_run_as_they_stand(self):
+        commands = [b for b in blocks("sh") if "./run" not in b]
+        self.assertGreater(len(commands), 2)
+        for block in commands:
+            with self.subTest(block=block):
+                done = subprocess.run(["sh", "-e", "-c", block], cwd=self.folder, env=self.env,
+                                      capture_output=True, text=True, timeout=300, check=False)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        try:
+            import h5py  # noqa: F401
+            import matplotlib  # noqa: F401
+        except ImportError as missing:
+            self.skipTest(f"the README's Python example needs a module: {missing}")
+        programs = blocks("python")
+        self.assertEqual(len(programs), 1)
+        for program in programs:
+            done = subprocess.run([sys.executable, "-c", program], cwd=self.folder, env=self.env,
+                                  capture_output=True, text=True, timeout=300, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertTrue((self.folder / "head.png").read_bytes().startswith(b"\x89PNG"))
+
+    def test_only_the_script_is_left_out(self):
+        left_out = [b for b in blocks("sh") if "./run" in b]
+        self.assertEqual(left_out, ["./run demo\n./run test\n"])
+
+    def test_links_lead_somewhere(self):
+        for target in re.findall(r"\]\(([^)#]+)\)", README):
+            if not target.startswith("http"):
+                self.assertTrue((SOURCE / target).exists(), target)
+
+
+if __name__ == "__main__":
+    unittest.main()
