@@ -31,8 +31,7 @@ function(attnscope_test name)
   add_executable(${target} ${T_SOURCES})
   target_link_libraries(${target} PRIVATE ${T_LINK} attnscope::testing GTest::gtest_main
     attnscope_warnings)
-  target_compile_definitions(${target} PRIVATE
-    ATTNSCOPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" ATTNSCOPE_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  target_compile_definitions(${target} PRIVATE ATTNSCOPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   if(T_TORCH)
     target_link_libraries(${target} PRIVATE attnscope::torch)
     attnscope_torch_pch(${target})
