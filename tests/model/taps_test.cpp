@@ -290,6 +290,34 @@ TEST(Taps, SomeHeadsAreShownBesideAFusedPassWithoutChangingIt) {
   EXPECT_LT(largest_difference(shown[0][1], whole[0][1]), 1e-5);
 }
 
+TEST(Taps, SomeQueriesAreShownAlone) {
+  class Window final : public Observer {
+   public:
+    Want want(HookId hook) const override {
+      if (hook != HookId{Site::pattern, 1}) return Want::nothing();
+      return {.maps = true, .q_begin = 5, .q_end = 7};
+    }
+    void on_map_rows(HookId, const MapRows& rows, const Batch&) override {
+      EXPECT_EQ(rows.q_begin, 5);
+      shown = rows.values.clone();
+    }
+    at::Tensor shown;
+  };
+  const Model model = fixture_model("llama");
+  const Batch batch = make_batch({sample_row(9)});
+  for (const Engine engine : {Engine::automatic, Engine::reference}) {
+    Window window;
+    Recorder whole({Site::pattern});
+    Taps taps;
+    taps.observers = {&window};
+    model.run(batch, taps, {.engine = engine});
+    taps.observers = {&whole};
+    model.run(batch, taps, {});
+    EXPECT_LT(largest_difference(window.shown, whole.value({Site::pattern, 1}).narrow(2, 5, 2)),
+              1e-13);
+  }
+}
+
 TEST(Taps, RowsThatAnObserverKeepsAreNotOverwritten) {
   class Keeper final : public Observer {
    public:
