@@ -145,7 +145,7 @@ std::string draw_architecture(const ModelConfig& config, const ArchitectureDescr
   return text + "\n" + stack_boxes(boxes) + "\n";
 }
 
-std::string describe_sizes(const ArchitectureDescription& about, const MemoryEstimate& memory) {
+std::string describe_sizes(const ArchitectureDescription& about, const MemoryFigures& memory) {
   std::string text =
       field("parameters", count_text(about.parameters)) + "\n" +
       field("weights", format_bytes(about.stored_bytes) + " in the files (" + about.stored_types +

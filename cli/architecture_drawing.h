@@ -10,7 +10,7 @@ namespace attnscope::cli {
 
 std::string draw_architecture(const ModelConfig& config, const ArchitectureDescription& about);
 // Parameters, bytes, memory, and what the files hold beside.
-std::string describe_sizes(const ArchitectureDescription& about, const MemoryEstimate& memory);
+std::string describe_sizes(const ArchitectureDescription& about, const MemoryFigures& memory);
 // The template's text, never run; empty when there is none.
 std::string show_template(const std::string& chat_template);
 

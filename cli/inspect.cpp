@@ -36,7 +36,7 @@ nlohmann::ordered_json layers_json(const Checkpoint& checkpoint,
 }
 
 std::string as_json(const Checkpoint& checkpoint, const ArchitectureDescription& about,
-                    const MemoryEstimate& memory, const std::string& chat_template) {
+                    const MemoryFigures& memory, const std::string& chat_template) {
   const nlohmann::ordered_json json = {{"name", about.name},
                                        {"family", about.family},
                                        {"architecture", about.architecture},
@@ -91,7 +91,7 @@ int run_inspect(const Command& command, const CommandLine& line) {
       spec.model, {spec.strict ? Strictness::strict : Strictness::lenient}, warnings);
   console::print_warnings(warnings.lines());
   const ArchitectureDescription about = describe_architecture(checkpoint);
-  const MemoryEstimate memory =
+  const MemoryFigures memory =
       estimate_memory(checkpoint.config, spec.tokens > 0 ? spec.tokens : about.n_context);
   const std::string chat_template =
       checkpoint.tokenizer_json.empty()

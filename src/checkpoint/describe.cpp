@@ -240,9 +240,9 @@ ArchitectureDescription describe_architecture(const Checkpoint& checkpoint) {
   return out;
 }
 
-MemoryEstimate estimate_memory(const ModelConfig& config, std::int64_t tokens) {
+MemoryFigures estimate_memory(const ModelConfig& config, std::int64_t tokens) {
   const auto n = static_cast<std::uint64_t>(std::max<std::int64_t>(tokens, 0));
-  MemoryEstimate estimate{.tokens = tokens};
+  MemoryFigures estimate{.tokens = tokens};
   std::uint64_t widest = 0;
   for (const LayerConfig& layer : config.layers) {
     const auto heads = static_cast<std::uint64_t>(layer.attention.n_heads);

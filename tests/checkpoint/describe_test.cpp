@@ -61,7 +61,7 @@ TEST(Describe, SaysWhatAnEncoderWithSharedLayersIs) {
 TEST(EstimateMemory, CountsMapsAndActivations) {
   Warnings warnings;
   const ModelConfig config = open_checkpoint(fixture("models/stories260k/hf"), {}, warnings).config;
-  const MemoryEstimate estimate = estimate_memory(config, 100);
+  const MemoryFigures estimate = estimate_memory(config, 100);
   EXPECT_EQ(estimate.layer_maps, 8U * 100 * 100 * 4);
   EXPECT_EQ(estimate.all_maps, 5U * 8 * 100 * 100 * 4);
   // q and z 8×8 each, k and v 4×8 each, MLP 172 twice; residual 64 three times.

@@ -24,7 +24,7 @@ struct LayerGroup {
 };
 
 // Bytes that a run takes beside the weights, in float32.
-struct MemoryEstimate {
+struct MemoryFigures {
   std::int64_t tokens = 0;
   std::uint64_t activations = 0;  // the residual stream and the widest layer's values
   std::uint64_t layer_maps = 0;   // attention maps of the layer with most heads [h n n]
@@ -58,6 +58,6 @@ struct ArchitectureDescription {
 
 ArchitectureDescription describe_architecture(const Checkpoint& checkpoint);
 
-MemoryEstimate estimate_memory(const ModelConfig& config, std::int64_t tokens);
+MemoryFigures estimate_memory(const ModelConfig& config, std::int64_t tokens);
 
 }  // namespace attnscope
