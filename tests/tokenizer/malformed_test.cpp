@@ -1,6 +1,7 @@
 // Damaged and hostile tokenizer files: each is an error that names the file and the cause.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <functional>
 
 #include "attnscope/support/error.h"
@@ -328,6 +329,20 @@ TEST(Malformed, MissingFileAndFolder) {
   const testing::TempFolder folder;
   EXPECT_THROW(Tokenizer::load(folder.file("tokenizer.json"), ""), Error);
   EXPECT_THROW(Tokenizer::load(folder.path(), ""), Error);
+}
+
+TEST(Malformed, FileAboveTheLimit) {
+  const testing::TempFolder folder;
+  const std::string path = folder.file("tokenizer.json");
+  write_file_atomically(path, "{}", WriteMode::create);
+  std::filesystem::resize_file(path, (std::uint64_t{256} << 20) + 1);
+  try {
+    Tokenizer::load(path, "");
+    FAIL() << "no error";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.exit_code(), 4);
+    EXPECT_NE(std::string(e.what()).find(path), std::string::npos) << e.what();
+  }
 }
 
 TEST(Malformed, TextThatNeedsAnUnknownToken) {

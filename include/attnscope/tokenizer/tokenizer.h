@@ -33,9 +33,10 @@ struct Encoding {
   std::vector<std::int64_t> ids;
   std::vector<std::string> pieces;  // as in the vocabulary, e.g. "Ġcat", "##ing", "▁the", "<0x0A>"
   std::vector<CharSpan> offsets;
-  std::vector<std::int64_t>
-      token_types;                    // 0 first text, 1 second text (where the template says so)
-  std::vector<std::uint8_t> special;  // 1 = added by a template or by BosMode::on, not by the text
+  std::vector<std::int64_t> token_types;  // as the template says; without one 0, then 1
+  // 1 = not from the text: a template or BosMode added it. A special token that the text itself
+  // spells has 0.
+  std::vector<std::uint8_t> special;
 
   std::size_t size() const { return ids.size(); }
 };
@@ -43,12 +44,11 @@ struct Encoding {
 // Whether the tokenizer's template adds its special tokens ([CLS] …, <s> …).
 enum class SpecialTokens { add, skip };
 
-// What happens to the token that begins a text.
-// The begin token is the file's bos token, else its cls token.
+// What happens to the token that begins a text: the bos token, else the cls token.
 enum class BosMode {
   automatic,  // as the file's post-processor says; where that has no template,
               // tokenizer_config.json's add_bos_token
-  on,         // exactly one at the front, whoever puts it there: the text, the template or this
+  on,         // one at the front, whoever puts it there: the text, the template or this option
   off,        // the template's is left out; one that the text itself spells stays, and so does what
               // else the template adds (separators, an end token)
 };
@@ -64,7 +64,8 @@ struct EncodeOptions {
   InvalidUtf8 invalid_utf8 = InvalidUtf8::error;
 };
 
-// Ids of the tokens with a role; nothing where the files name none.
+// Ids of the tokens with a role: as tokenizer_config.json names them, else a special token of a
+// customary spelling ("<s>", "[CLS]", …), else nothing.
 struct SpecialIds {
   std::optional<std::int64_t> bos;
   std::optional<std::int64_t> eos;
@@ -109,7 +110,7 @@ class Tokenizer {
   // Largest id plus one; above vocab_size() where the file leaves gaps. The rows an embedding
   // needs.
   std::int64_t id_limit() const;
-  // Nothing where the id or piece is unknown. A reference stays valid as long as the tokenizer.
+  // Nothing where the id or piece is unknown.
   std::optional<std::string> piece(std::int64_t id) const;
   std::optional<std::int64_t> id(std::string_view piece) const;
   // Whether the file marks the token as special (decode can leave it out).
