@@ -71,7 +71,7 @@ class LongRun:
         self.path = folder / "long.h5"
         self.prompts = folder / "long.txt"
         self.prompts.write_text("".join(f"Once upon a time there was a cat number {i} and it sat\n"
-                                        for i in range(4000)))
+                                        for i in range(2000)))
         self.command = [support.ATTNSCOPE, "capture", "-m", support.MODEL, "--prompts",
                         self.prompts, "--hooks", "z,resid_post", "--layout", "packed", "--threads",
                         "1", "-o", self.path]
