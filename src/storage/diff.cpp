@@ -57,26 +57,21 @@ void require_same_ids(const CaptureReader& a, const CaptureReader& b, int prompt
                .next = "compare captures of the same tokens"});
 }
 
-// Adds |y − x| of one head to what is known of it.
-struct Comparison {
-  const std::vector<double>& x;
-  const std::vector<double>& y;
-
-  void add(std::size_t at, SiteChange& change) const {
-    if (x[at] == y[at] || (std::isnan(x[at]) && std::isnan(y[at]))) {
-      ++change.values;
-      return;
-    }
-    const double difference = std::fabs(y[at] - x[at]);
-    if (!std::isfinite(difference)) {
-      ++change.undefined;
-      return;
-    }
+// Adds |y − x| of one value to what is known of its head.
+void compare(double x, double y, SiteChange& change) {
+  if (x == y || (std::isnan(x) && std::isnan(y))) {
     ++change.values;
-    change.largest = std::max(change.largest, difference);
-    change.mean += difference;  // the sum, until all prompts are in
+    return;
   }
-};
+  const double difference = std::fabs(y - x);
+  if (!std::isfinite(difference)) {
+    ++change.undefined;
+    return;
+  }
+  ++change.values;
+  change.largest = std::max(change.largest, difference);
+  change.mean += difference;  // the sum, until all prompts are in
+}
 
 struct HeadAxis {
   std::int64_t heads = 1;
@@ -104,17 +99,26 @@ void compare_site(const CaptureReader& a, const CaptureReader& b, int prompt, Ho
     other_shape.push_back(hook_name(hook));
     return;
   }
+  const auto& heads = site_a->subset.heads;
+  const auto head_of = [&heads](std::int64_t slot) {
+    return heads.empty() ? slot : heads[static_cast<std::size_t>(slot)];
+  };
+  if (site_a->map) {
+    // One head at a time: maps can be larger than memory.
+    for (std::int64_t slot = 0; slot < site_a->map->heads; ++slot) {
+      const std::vector<float> x = a.read_map(prompt, hook, slot);
+      const std::vector<float> y = b.read_map(prompt, hook, slot);
+      SiteChange& change = changes[{hook, head_of(slot)}];
+      for (std::size_t i = 0; i < x.size(); ++i) compare(x[i], y[i], change);
+    }
+    return;
+  }
   const std::vector<double> x = a.read(prompt, hook).as_double();
   const std::vector<double> y = b.read(prompt, hook).as_double();
   const HeadAxis axis = head_axis(*site_a);
-  const Comparison comparison{x, y};
   for (std::size_t i = 0; i < x.size(); ++i) {
     const std::int64_t slot = static_cast<std::int64_t>(i) / axis.inner % axis.heads;
-    const auto& heads = site_a->subset.heads;
-    const std::int64_t head = !axis.exists    ? -1
-                              : heads.empty() ? slot
-                                              : heads[static_cast<std::size_t>(slot)];
-    comparison.add(i, changes[{hook, head}]);
+    compare(x[i], y[i], changes[{hook, axis.exists ? head_of(slot) : -1}]);
   }
 }
 

@@ -208,6 +208,23 @@ std::vector<HookId> CaptureReader::hooks(int prompt) const {
   return hooks;
 }
 
+// A list of kept heads or positions has one entry for each index of its axis.
+void CaptureReader::State::require_whole_subset(const StoredSite& site) const {
+  const auto check = [&](const std::vector<std::int64_t>& list, const std::string& labels) {
+    for (std::size_t a = 0; a < site.dims.size() && !list.empty(); ++a) {
+      if (labels.find(site.dims[a]) == std::string::npos) continue;
+      if (static_cast<std::int64_t>(list.size()) == site.shape[a]) return;
+      fail(site.path, "not one kept index for each along " + site.dims[a],
+           std::to_string(site.shape[a]), std::to_string(list.size()));
+    }
+  };
+  check(site.subset.heads, "hg");
+  check(site.subset.k_positions, "k");
+  // Sites [k g d] have their positions along k.
+  const bool has_q = std::find(site.dims.begin(), site.dims.end(), "q") != site.dims.end();
+  check(site.subset.q_positions, has_q ? "q" : "kn");
+}
+
 std::optional<StoredSite> CaptureReader::site(int prompt, HookId hook) const {
   const auto path = state_->find(prompt, hook);
   if (!path) return std::nullopt;
@@ -234,6 +251,7 @@ std::optional<StoredSite> CaptureReader::site(int prompt, HookId hook) const {
     site.subset = read_subset(dataset);
   }
   site.shape.assign(shape.begin(), shape.end());
+  state_->require_whole_subset(site);
   const h5::Scalar scalar = dataset.type().scalar;
   site.dtype = scalar == h5::Scalar::f64   ? DType::f64
                : scalar == h5::Scalar::f16 ? DType::f16

@@ -27,6 +27,7 @@ struct CaptureReader::State {
   void read_header();
   void read_layout();
   void require_prompt(int prompt) const;
+  void require_whole_subset(const StoredSite& site) const;
 
   std::string group_path(int prompt) const { return "prompts/" + prompt_group_name(prompt); }
   // Where a hook of a prompt lies: its path and, in the packed layout, its rows.

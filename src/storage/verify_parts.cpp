@@ -44,6 +44,7 @@ class SinkMass {
     layer_ = layer - about.layers.begin();
     column_ = name - about.row_stats.begin();
     const Array table = reader.read_table(prompt, hook.stack, AttentionTable::row_stats);
+    if (table.shape.size() != 4 || layer_ >= table.shape[0] || column_ >= table.shape[3]) return;
     shape_ = table.shape;
     values_ = table.as_float();
   }
