@@ -77,7 +77,7 @@ TEST(SpecRoundTrip, EnvelopeCarriesEveryVerb) {
       TokenizeSpec{"m", {.prompt = "x"}, {.bos = BosMode::on}, true, true},
       StatsSpec{"f", "sink", "p000001", 4, true},
       ShowSpec{"f", "1.2", "p000000", MapChoice::scores, true},
-      ExportSpec{"f", "o", "1.2", "1.*", "d", "p", MapChoice::scores, ExportFormat::svg, true},
+      ExportSpec{"f", "o", "1.2", "1.*", "p", MapChoice::scores, ExportFormat::svg, true},
       VerifySpec{"f", true},
       MergeSpec{{"a", "b\xFF"}, "o", true},
       DiffSpec{"a", "b", "o", true, true}};
