@@ -26,13 +26,13 @@ struct RopeSpec {
   RopeLayout layout = RopeLayout::half;
   RopeScaling scaling = RopeScaling::none;
   double factor = 1.0;
-  double original_context = 0;  // llama3, yarn, dynamic
-  double low_freq_factor = 1.0;   // llama3
-  double high_freq_factor = 4.0;  // llama3
-  double beta_fast = 32.0;        // yarn
-  double beta_slow = 1.0;         // yarn
-  double attention_factor = 0;    // yarn; 0 means 0.1·ln(factor) + 1
-  bool truncate = true;           // yarn: floor and ceil of the correction range
+  double original_context = 0;       // llama3, yarn, dynamic
+  double low_freq_factor = 1.0;      // llama3
+  double high_freq_factor = 4.0;     // llama3
+  double beta_fast = 32.0;           // yarn
+  double beta_slow = 1.0;            // yarn
+  double attention_factor = 0;       // yarn; 0 means 0.1·ln(factor) + 1
+  bool truncate = true;              // yarn: floor and ceil of the correction range
   std::vector<double> short_factor;  // longrope
   std::vector<double> long_factor;   // longrope
 };
@@ -46,8 +46,8 @@ struct AttentionSpec {
   int window = 0;  // sliding window in keys including the query's own; 0 = none
   bool rotary = false;
   RopeSpec rope;
-  double softcap = 0;      // c·tanh(s/c); 0 = none
-  bool qk_norm = false;    // per-head RMS norm of q and k before the rotation
+  double softcap = 0;    // c·tanh(s/c); 0 = none
+  bool qk_norm = false;  // per-head RMS norm of q and k before the rotation
   bool alibi = false;
   bool learned_sink = false;  // one logit a head in the softmax denominator
   // pattern = mix·softmax + (1 − mix) on the unmasked keys; 1 in every published transformer, other
