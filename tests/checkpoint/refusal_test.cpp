@@ -108,9 +108,9 @@ TEST(Refusals, OfSingleFilesNameTheFormatToo) {
 }
 
 TEST(Refusals, OfTheResearchModelsOriginals) {
-  for (const char* path : {"models/induction/induction_head_infinite.pth",
-                           "models/brackets/brackets_model_state_dict.pt",
-                           "models/stories260k/stories260K.bin"}) {
+  for (const char* path :
+       {"models/induction/induction_head_infinite.pth",
+        "models/brackets/brackets_model_state_dict.pt", "models/stories260k/stories260K.bin"}) {
     const auto original = material(path);
     if (!original) GTEST_SKIP() << "ATTNSCOPE_MATERIAL is not set";
     EXPECT_EQ(open_error(*original).code(), "CK10") << path;

@@ -32,7 +32,7 @@ struct DemoContext {
 // One head of one model: how loud it is, and what silencing it changes.
 struct DemoHead {
   HeadId head;
-  double loudness = 0;  // largest share of the head's attention that one token receives, in [0, 1]
+  double loudness = 0;   // largest share of the head's attention that one token receives, in [0, 1]
   double induction = 0;  // mass on the token after an earlier copy; NaN where undefined
   double before = 0;     // logit difference of the whole model
   double after = 0;      // with the head's z set to zero

@@ -7,8 +7,9 @@
 namespace attnscope {
 
 struct BuildInfo {
-  std::string version;     // "0.1.0"
-  std::string git_commit;  // short hash, "+" appended when the tree had changes; "unknown" without git
+  std::string version;  // "0.1.0"
+  std::string
+      git_commit;  // short hash, "+" appended when the tree had changes; "unknown" without git
   std::string compiler;    // "GNU 12.2.0"
   std::string build_type;  // "Release"
 };
