@@ -18,7 +18,7 @@ namespace attnscope {
 
 enum class Deflater : std::uint8_t { isal, libdeflate, zlib };
 bool is_built(Deflater deflater);  // zlib always is
-Deflater best_deflater();          // the first of the enum that is built
+Deflater best_deflater();          // the fastest whose output never varies: libdeflate, else zlib
 const char* deflater_name(Deflater deflater);
 
 // How the values of a map are stored.
