@@ -73,7 +73,8 @@ class Bench:
 
         def cold():
             return self.capture(model, "first.h5", "--prompt", TEXT, "--hooks", "pattern",
-                                "--threads", "1", env={"ATTNSCOPE_CACHE": "/nonexistent"})
+                                "--threads", "1",
+                                env={"ATTNSCOPE_CACHE": tempfile.mkdtemp(dir=self.tmp)})
 
         ours()
         rivals = [(tool, python) for tool, python in (("hf", self.args.hf), ("tl", self.args.tl))

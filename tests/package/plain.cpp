@@ -8,7 +8,7 @@
 int main() {
   attnscope::Warnings warnings;
   try {
-    attnscope::open_checkpoint("/nonexistent", {}, warnings);
+    attnscope::open_checkpoint("no/such/folder", {}, warnings);
   } catch (const attnscope::Error& e) {
     std::printf("attnscope %s: %s\n", ATTNSCOPE_VERSION, e.what());
     return e.exit_code() == 2 ? 0 : 1;
