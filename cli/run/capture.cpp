@@ -85,7 +85,8 @@ void show(const CaptureSpec& spec, const CaptureResult& result) {
 int run_capture(const CaptureSpec& spec, const std::vector<std::string>& command_line) {
   set_up_process({.threads = spec.compute.threads});
   CaptureContext context{.command_line = command_line, .stop = &stop_on_signals()};
-  if (!spec.output.quiet && !spec.output.dry_run) {
+  // For a person who watches; a script has --dry-run.
+  if (console::progress_visible() && !spec.output.quiet && !spec.output.dry_run) {
     context.on_plan = [](const CapturePlan& plan) { console::note(describe(plan)); };
   }
   return until_stopped([&] {
