@@ -58,6 +58,8 @@ void prepare_streams() {
     if (::open("/dev/null", fd == STDIN_FILENO ? O_RDONLY : O_WRONLY) < 0) std::_Exit(3);
   }
   std::signal(SIGPIPE, SIG_IGN);
+  // A file-size limit is then a failed write, with its message, and not the end of the process.
+  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 int guarded(const std::function<int()>& body) {

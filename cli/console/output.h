@@ -23,7 +23,7 @@ void print_warnings(const std::vector<std::string>& lines);
 bool progress_visible();
 
 // Opens /dev/null for each of the three standard descriptors that the caller closed, so that no
-// file opened later takes their number, and ignores SIGPIPE.
+// file opened later takes their number, and ignores SIGPIPE and SIGXFSZ.
 void prepare_streams();
 
 // Runs `body` and turns what it throws into one line on standard error and the exit code. Nothing

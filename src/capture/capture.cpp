@@ -86,6 +86,15 @@ void check_sidecar(const std::string& path, const DeliveryOptions& output) {
                .next = "choose another -o, or replace both files with --force"});
 }
 
+// Neither the file nor its sidecar may take the place of what the capture reads.
+void check_inputs_are_kept(const CaptureSpec& spec, const Checkpoint& checkpoint) {
+  std::vector<std::string> inputs = checkpoint.weight_files;
+  inputs.insert(inputs.end(), {spec.model, checkpoint.config.config_path, checkpoint.tokenizer_json,
+                               checkpoint.tokenizer_config, spec.prompts.prompts_file});
+  check_output_is_no_input(spec.output.out, inputs);
+  check_output_is_no_input(sidecar_path(spec.output.out), inputs);
+}
+
 void check_free_space(const std::string& path, const CapturePlan& plan) {
   const std::uint64_t free = free_bytes(path);
   if (free >= plan.disk_bytes) return;
@@ -358,6 +367,7 @@ CaptureResult run_capture(const CaptureSpec& spec, const CaptureContext& context
   CaptureResult result;
   Warnings warnings;
   const Checkpoint checkpoint = open_checkpoint(spec.model, {strictness(spec)}, warnings);
+  check_inputs_are_kept(spec, checkpoint);
   PromptSet prompts = load_prompts(spec, checkpoint);
   for (const std::string& line : prompts.warnings) warnings.add(line);
   // Parts of one set must have one layout, whatever their own size.
@@ -373,6 +383,10 @@ CaptureResult run_capture(const CaptureSpec& spec, const CaptureContext& context
     warnings.add(std::to_string(prompts.skipped.size()) + " lines of the prompt file were passed " +
                  "over; the first is line " + std::to_string(prompts.skipped.front().line) + ": " +
                  prompts.skipped.front().reason);
+  }
+  if (result.plan.layout == FileLayout::packed && spec.hooks.empty() && !spec.stats_only) {
+    warnings.add("the packed layout (more than " + std::to_string(kMaxPromptGroups) +
+                 " prompts) keeps head statistics only; name --hooks pattern for the maps too");
   }
   if (context.on_plan) context.on_plan(result.plan);
   if (spec.output.dry_run) {

@@ -212,6 +212,7 @@ void ShardSink::deliver(int prompt, std::uint64_t bytes, WritePipeline::Write wr
 Want ShardSink::want(HookId hook) const {
   Want want;
   want.statistics = hook.site == Site::pattern;
+  want.top_k = run_.spec.top_k;
   const HookPlan* plan = find(hook);
   if (plan == nullptr) return want;
   want.value = !plan->map;

@@ -7,6 +7,7 @@
 #include "attnscope/spec/file_specs.h"
 #include "attnscope/spec/model_specs.h"
 #include "attnscope/support/error.h"
+#include "attnscope/support/file.h"
 #include "attnscope/support/text.h"
 #include "attnscope/support/utf8.h"
 
@@ -157,6 +158,7 @@ void validate(const ExportSpec& s) {
     refuse("--head", subjects == 0 ? "nothing to export" : "several things to export",
            "one of --head, --heads");
   }
+  check_output_is_no_input(s.out, {s.file});
 }
 
 void validate(const VerifySpec& s) {
@@ -168,11 +170,13 @@ void validate(const MergeSpec& s) {
     refuse("FILE", "merge needs at least two files", "", std::to_string(s.files.size()));
   }
   require(s.out, "--out", "name the result file: -o all.h5");
+  check_output_is_no_input(s.out, s.files);
 }
 
 void validate(const DiffSpec& s) {
   require(s.left, "FILE", "e.g. diff a.h5 b.h5");
   require(s.right, "FILE", "e.g. diff a.h5 b.h5");
+  check_output_is_no_input(s.out, {s.left, s.right});
 }
 
 }  // namespace attnscope

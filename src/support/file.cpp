@@ -104,6 +104,17 @@ std::string read_text_file(const std::string& path, const std::string& code,
   return text;
 }
 
+void check_output_is_no_input(const std::string& output, const std::vector<std::string>& inputs) {
+  for (const std::string& input : inputs) {
+    std::error_code absent;
+    if (input.empty() || !std::filesystem::equivalent(output, input, absent)) continue;
+    throw Error(ErrorKind::input, "OU04",
+                {.where = escape_untrusted(output, 4096),
+                 .what = "the output is also an input of this command",
+                 .next = "choose another -o"});
+  }
+}
+
 void write_file_atomically(const std::string& path, std::string_view content, WriteMode mode) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::path(path).has_parent_path() ? fs::path(path).parent_path() : ".";

@@ -85,6 +85,20 @@ class Values(CliTest):
                 self.assertEqual(file[f"prompts/p00000{i}"].attrs["group"], f"g{i}".encode())
 
 
+class TopKeys(CliTest):
+    def test_as_many_as_asked(self):
+        for count in (1, 4, 9, 1024):
+            path = self.folder / f"{count}.h5"
+            self.assert_ok(run("capture", "-m", support.MODEL, "--ids", ",".join(["5"] * 12),
+                               "--map-dtype", "f32", "--topk", str(count), "-o", path))
+            with h5py.File(path) as file:
+                prompt = file["prompts/p000000"]
+                kept = prompt["attention/self/topk_value"][0, 0, -1]
+                row = numpy.sort(prompt["cache/blocks.0.attn.hook_pattern"][0, -1])[::-1]
+                self.assertEqual(len(kept), min(count, 12))
+                numpy.testing.assert_array_equal(kept, row[:len(kept)])
+
+
 class Output(CliTest):
     def test_summary_names_what_is_there_and_what_to_do_next(self):
         path = self.folder / "my run.h5"

@@ -2,6 +2,7 @@
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import time
@@ -34,6 +35,34 @@ class Existing(CliTest):
             self.assert_error(run(*arguments, "-o", self.folder / name), 3, name)
             self.assertEqual((self.folder / name).read_bytes(), b"precious")
             self.assert_ok(run(*arguments, "-o", self.folder / name, "--force"))
+
+    def test_an_output_that_is_an_input(self):
+        shutil.copytree(support.MODEL, self.folder / "model")
+        file = self.folder / "a.h5"
+        shutil.copy(support.text_capture(), file)
+        (self.folder / "q.txt").write_text("Once\n")
+        model = self.folder / "model"
+        before = {path: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}
+        for arguments in (
+                ["capture", "-m", model, "--prompt", "Once", "-o", model / "model.safetensors"],
+                ["capture", "-m", model, "--prompt", "Once", "-o", model / "config.h5"],
+                ["capture", "-m", model, "--prompts", self.folder / "q.txt", "-o",
+                 self.folder / "q.txt"],
+                ["export", file, "--head", "0.0", "--format", "csv", "-o", file],
+                ["merge", file, support.text_capture(), "-o", file],
+                ["diff", file, file, "-o", file]):
+            with self.subTest(arguments=arguments):
+                self.assert_error(run(*arguments, "--force"), 2, "input of this command")
+        after = {path: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}
+        self.assertEqual(after, before)
+
+    def test_file_size_limit(self):
+        path = self.folder / "x.h5"
+        command = (f"ulimit -f 8; exec '{support.ATTNSCOPE}' capture -m '{support.MODEL}' "
+                   f"--prompt 'Once upon a time' --hooks '*' -o '{path}'")
+        process = subprocess.run(["bash", "-c", command], capture_output=True, check=False)
+        self.assert_error(support.Result(process), 3, "x.h5")
+        self.assertFalse(path.exists())
 
     def test_folder(self):
         missing = self.folder / "none" / "x.h5"

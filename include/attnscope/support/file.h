@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace attnscope {
 
@@ -46,5 +47,9 @@ enum class WriteMode { create, replace };
 // Writes under a temporary name in the same folder, syncs file and folder, renames. With
 // WriteMode::create an existing `path` is an error (exit 3).
 void write_file_atomically(const std::string& path, std::string_view content, WriteMode mode);
+
+// Throws (exit 2) if `output` is one of `inputs`, by this or another name: --force must not cost
+// the user what the command was about to read.
+void check_output_is_no_input(const std::string& output, const std::vector<std::string>& inputs);
 
 }  // namespace attnscope
