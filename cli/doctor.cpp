@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "attnscope/spec/model_specs.h"
-#include "attnscope/storage/codec.h"
 #include "attnscope/storage/h5.h"
 #include "attnscope/support/build_info.h"
 #include "attnscope/support/json.h"
@@ -40,14 +39,6 @@ std::string memory_text(const std::string& key) {
   return kib ? format_bytes(static_cast<std::uint64_t>(*kib) * 1024) : "unknown";
 }
 
-std::string compressors() {
-  std::vector<std::string> names;
-  for (const Deflater deflater : {Deflater::isal, Deflater::libdeflate, Deflater::zlib}) {
-    if (is_built(deflater)) names.emplace_back(deflater_name(deflater));
-  }
-  return join(names, ", ") + " (used: " + deflater_name(best_deflater()) + ")";
-}
-
 std::string hdf5_text() {
   hbool_t threadsafe = false;
   const bool known = H5is_library_threadsafe(&threadsafe) >= 0;
@@ -59,7 +50,6 @@ Json machine_json() {
   return {{"attnscope", build.version + ", commit " + build.git_commit + ", " + build.build_type +
                             ", " + build.compiler},
           {"hdf5", hdf5_text()},
-          {"compressors", compressors()},
           {"processor", proc_value("/proc/cpuinfo", "model name")},
           {"cores", std::thread::hardware_concurrency()},
           {"memory", memory_text("MemTotal") + ", " + memory_text("MemAvailable") + " free"}};

@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "attnscope/spec/spec_json.h"
-#include "attnscope/storage/codec.h"
 #include "attnscope/storage/h5.h"
 #include "attnscope/storage/output.h"
 #include "attnscope/support/build_info.h"
@@ -38,9 +37,7 @@ std::string host_name() {
 }
 
 std::map<std::string, std::string> libraries() {
-  return {{"libtorch", TORCH_VERSION},
-          {"hdf5", h5::library_version()},
-          {"deflate", deflater_name(best_deflater())}};
+  return {{"libtorch", TORCH_VERSION}, {"hdf5", h5::library_version()}};
 }
 
 }  // namespace

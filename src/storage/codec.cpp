@@ -1,16 +1,17 @@
 #include "attnscope/storage/codec.h"
 
+#include <zlib.h>
+
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "attnscope/support/error.h"
-#include "deflate.h"
+#include "plane_deflate.h"
 #include "planes.h"
 
 namespace attnscope {
-
-using storage_detail::DeflateEngine;
 
 namespace {
 
@@ -18,47 +19,12 @@ namespace {
 constexpr std::uint32_t kSkipDeflateAfterShuffle = 1U << 1U;
 constexpr std::uint32_t kSkipDeflate = 1U << 0U;
 
-std::unique_ptr<DeflateEngine> make_engine(Deflater deflater) {
-  switch (deflater) {
-    case Deflater::isal:
-      return storage_detail::make_isal_engine();
-    case Deflater::libdeflate:
-      return storage_detail::make_libdeflate_engine();
-    case Deflater::zlib:
-      break;
-  }
-  return storage_detail::make_zlib_engine();
-}
-
 [[noreturn]] void misuse(const std::string& what, const std::string& expected,
                          const std::string& got) {
   throw Error(ErrorKind::internal, "SC01", {.what = what, .expected = expected, .got = got});
 }
 
 }  // namespace
-
-bool is_built(Deflater deflater) {
-  return make_engine(deflater) != nullptr;
-}
-
-// ISA-L is the fastest and is not taken: inside a busy process one run in ten to fifty gave other
-// bytes for equal tiles (the values they decode to were equal), and equal captures must be equal
-// files.
-Deflater best_deflater() {
-  return is_built(Deflater::libdeflate) ? Deflater::libdeflate : Deflater::zlib;
-}
-
-const char* deflater_name(Deflater deflater) {
-  switch (deflater) {
-    case Deflater::isal:
-      return "isal";
-    case Deflater::libdeflate:
-      return "libdeflate";
-    case Deflater::zlib:
-      break;
-  }
-  return "zlib";
-}
 
 const char* map_dtype_name(MapDType dtype) {
   switch (dtype) {
@@ -73,30 +39,19 @@ const char* map_dtype_name(MapDType dtype) {
 }
 
 struct ChunkCompressor::Scratch {
-  std::unique_ptr<DeflateEngine> engine;
+  storage_detail::PlaneDeflater deflater;
   std::vector<std::byte> planes;
-  std::vector<std::byte> deflated;
   std::vector<float> row;
 
-  // Deflated if that is smaller, else as it is with `skip` in the mask.
-  StoredChunk finish(std::span<const std::byte> data, std::size_t plane_bytes, std::uint32_t skip) {
-    deflated.resize(data.size());
-    const std::size_t bytes = engine->deflate(data, plane_bytes, deflated);
-    if (bytes == 0 || bytes >= data.size()) return {{data.begin(), data.end()}, skip};
-    return {{deflated.begin(), deflated.begin() + static_cast<std::ptrdiff_t>(bytes)}, 0};
+  // The planes deflated if that is smaller, else as they are.
+  StoredChunk finish(std::size_t plane_bytes) {
+    const std::span<const std::byte> deflated = deflater.deflate(planes, plane_bytes);
+    if (deflated.size() >= planes.size()) return {planes, kSkipDeflateAfterShuffle};
+    return {{deflated.begin(), deflated.end()}, 0};
   }
 };
 
-ChunkCompressor::ChunkCompressor(Deflater deflater) : scratch_(std::make_unique<Scratch>()) {
-  scratch_->engine = make_engine(deflater);
-  if (!scratch_->engine) {
-    throw Error(ErrorKind::input, "SC02",
-                {.what = std::string("the deflater ") + deflater_name(deflater) +
-                         " was not found when attnscope was built",
-                 .next = "install its development package and build again"});
-  }
-}
-
+ChunkCompressor::ChunkCompressor() : scratch_(std::make_unique<Scratch>()) {}
 ChunkCompressor::~ChunkCompressor() = default;
 ChunkCompressor::ChunkCompressor(ChunkCompressor&&) noexcept = default;
 ChunkCompressor& ChunkCompressor::operator=(ChunkCompressor&&) noexcept = default;
@@ -137,7 +92,7 @@ StoredChunk ChunkCompressor::compress_tile(const TileSource& source, const TileT
       storage_detail::store_row({row, keys, target.dtype, floor}, s.planes.data() + at, values);
     }
   }
-  return s.finish(s.planes, values, kSkipDeflateAfterShuffle);
+  return s.finish(values);
 }
 
 StoredChunk ChunkCompressor::compress(std::span<const std::byte> raw, std::size_t value_bytes) {
@@ -150,11 +105,19 @@ StoredChunk ChunkCompressor::compress(std::span<const std::byte> raw, std::size_
   const std::size_t values = raw.size() / value_bytes;
   s.planes.resize(raw.size());
   storage_detail::shuffle(raw.data(), values, value_bytes, s.planes.data());
-  return s.finish(s.planes, values, kSkipDeflateAfterShuffle);
+  return s.finish(values);
 }
 
+// Text repeats itself at a distance, which is the library's business.
 StoredChunk ChunkCompressor::compress_text(std::span<const std::byte> raw) {
-  return scratch_->finish(raw, raw.size(), kSkipDeflate);
+  uLongf bytes = compressBound(raw.size());
+  std::vector<std::byte> out(bytes);
+  const int status = compress2(reinterpret_cast<Bytef*>(out.data()), &bytes,
+                               reinterpret_cast<const Bytef*>(raw.data()), raw.size(), 6);
+  if (status != Z_OK) throw std::bad_alloc();
+  if (bytes >= raw.size()) return {{raw.begin(), raw.end()}, kSkipDeflate};
+  out.resize(bytes);
+  return {std::move(out), 0};
 }
 
 }  // namespace attnscope

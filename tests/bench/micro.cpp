@@ -32,7 +32,7 @@ std::vector<float> causal_pattern(int n) {
 
 void compress_tile(benchmark::State& state) {
   const auto pattern = causal_pattern(256);
-  ChunkCompressor compressor(static_cast<Deflater>(state.range(0)));
+  ChunkCompressor compressor;
   const TileSource source{.data = pattern.data(),
                           .queries = 256,
                           .keys = 256,
@@ -42,9 +42,7 @@ void compress_tile(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(compressor.compress_tile(source, target));
   state.SetBytesProcessed(state.iterations() * 256 * 256 * 4);
 }
-BENCHMARK(compress_tile)
-    ->Arg(static_cast<int>(best_deflater()))
-    ->Arg(static_cast<int>(Deflater::zlib));
+BENCHMARK(compress_tile);
 
 void statistics_of_a_head(benchmark::State& state) {
   const int n = static_cast<int>(state.range(0));

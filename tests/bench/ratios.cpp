@@ -87,8 +87,8 @@ at::Tensor rounded(const at::Tensor& maps) {
 }
 
 // Every 256 × 256 tile of maps [h q k]; returns the stored bytes.
-std::size_t compress_all(const float* base, std::int64_t heads, Deflater deflater) {
-  ChunkCompressor compressor(deflater);
+std::size_t compress_all(const float* base, std::int64_t heads) {
+  ChunkCompressor compressor;
   const TileTarget target{.queries = 256, .keys = 256};
   std::size_t bytes = 0;
   for (std::int64_t h = 0; h < heads; ++h) {
@@ -112,19 +112,13 @@ void codec(const at::Tensor& maps, const std::string& folder) {
   const double megabytes = static_cast<double>(values.numel()) * 4 / 1e6;
   hsize_t library_bytes = 0;
   const auto by_library = [&] { library_bytes = write_by_library(values, folder + "/library.h5"); };
-  for (const Deflater deflater : {Deflater::isal, Deflater::libdeflate, Deflater::zlib}) {
-    if (!is_built(deflater)) continue;
-    std::size_t ours_bytes = 0;
-    const auto t = medians(
-        {[&] { ours_bytes = compress_all(base, values.size(0), deflater); }, by_library}, 5);
-    const std::string used = deflater == best_deflater() ? ", the default" : "";
-    const std::string name = std::string("tile codec with ") + deflater_name(deflater) + used;
-    row(name + ", MB/s, against HDF5's own gzip-1", format_number(megabytes / t[0], 3),
-        format_number(megabytes / t[1], 3), format_number(t[1] / t[0], 2) + " x", ">= 4 x");
-    row(name + ", bytes", std::to_string(ours_bytes), std::to_string(library_bytes),
-        format_number(static_cast<double>(ours_bytes) / static_cast<double>(library_bytes), 3),
-        "<= 1");
-  }
+  std::size_t ours_bytes = 0;
+  const auto t = medians({[&] { ours_bytes = compress_all(base, values.size(0)); }, by_library}, 5);
+  row("tile codec, MB/s, against HDF5's own gzip-1", format_number(megabytes / t[0], 3),
+      format_number(megabytes / t[1], 3), format_number(t[1] / t[0], 2) + " x", ">= 4 x");
+  row("tile codec, bytes", std::to_string(ours_bytes), std::to_string(library_bytes),
+      format_number(static_cast<double>(ours_bytes) / static_cast<double>(library_bytes), 3),
+      "<= 1");
 }
 
 void caching(const Model& model, const Batch& batch) {

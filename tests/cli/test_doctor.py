@@ -12,7 +12,7 @@ class Doctor(CliTest):
 
     def test_versions(self):
         report = self.report()
-        for key in ("attnscope", "hdf5", "compressors", "processor", "cores", "memory", "libtorch",
+        for key in ("attnscope", "hdf5", "processor", "cores", "memory", "libtorch",
                     "instructions", "threads", "gpu"):
             self.assertTrue(report[key], key)
         self.assertRegex(report["hdf5"], r"^[0-9]+\.[0-9]+\.[0-9]+, (not )?thread-safe$")

@@ -44,7 +44,6 @@ class SampleWriter {
  public:
   SampleWriter(const std::string& path, const SampleOptions& options)
       : options_(options),
-        compressor_(options.deflater),
         writer_(path, sample_file_info(options), sample_model(options), sample_run(),
                 writer_options(options)) {}
 

@@ -23,7 +23,6 @@ struct SampleOptions {
   FileLayout layout = FileLayout::per_prompt;
   MapDType map_dtype = MapDType::r10;
   Floor floor = Floor::off;
-  Deflater deflater = best_deflater();
   std::optional<ShardId> shard;
   int first_prompt = 0;  // shards: number of the first prompt in the whole run
   std::string run_id = "run";
