@@ -4,15 +4,7 @@
 #include <bit>
 #include <limits>
 
-// Sanitizers run before the loader may resolve a cloned function, so they get the plain one.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define ATTNSCOPE_CLONES \
-  __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
-#else
-#define ATTNSCOPE_CLONES
-#endif
-#define ATTNSCOPE_INLINE inline __attribute__((always_inline))
+#include "attnscope/support/vector_clones.h"
 
 namespace attnscope::row_kernels {
 namespace {

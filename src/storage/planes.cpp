@@ -3,13 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-// One version of each loop for machines with AVX2, one for all others, chosen at load time.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define ATTNSCOPE_CLONES __attribute__((target_clones("default", "arch=x86-64-v3")))
-#else
-#define ATTNSCOPE_CLONES
-#endif
+#include "attnscope/support/vector_clones.h"
 
 namespace attnscope {
 namespace {

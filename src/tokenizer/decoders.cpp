@@ -34,6 +34,28 @@ std::string replace_all(std::string_view text, std::string_view from, std::strin
   return out;
 }
 
+// The WordPiece decoder's clean-up knows one contraction more than the tokenizer's.
+enum class Contractions { common, with_do_not };
+
+std::string clean_up(std::string text, Contractions contractions) {
+  constexpr std::array<std::array<std::string_view, 2>, 11> kRules = {{{" .", "."},
+                                                                       {" ?", "?"},
+                                                                       {" !", "!"},
+                                                                       {" ,", ","},
+                                                                       {" ' ", "'"},
+                                                                       {" n't", "n't"},
+                                                                       {" 'm", "'m"},
+                                                                       {" do not", " don't"},
+                                                                       {" 's", "'s"},
+                                                                       {" 've", "'ve"},
+                                                                       {" 're", "'re"}}};
+  for (const auto& [from, to] : kRules) {
+    if (from == " do not" && contractions == Contractions::common) continue;
+    text = replace_all(text, from, to);
+  }
+  return text;
+}
+
 class ByteLevel final : public Decoder {
  public:
   void apply(Pieces& pieces) const override {
@@ -58,29 +80,12 @@ class WordPiece final : public Decoder {
           piece.insert(piece.begin(), ' ');
         }
       }
-      // This decoder's clean-up knows one contraction more.
-      if (cleanup_) piece = clean_up(std::move(piece));
+      if (cleanup_) piece = clean_up(std::move(piece), Contractions::with_do_not);
       first = false;
     }
   }
 
  private:
-  static std::string clean_up(std::string text) {
-    constexpr std::array<std::array<std::string_view, 2>, 11> kRules = {{{" .", "."},
-                                                                         {" ?", "?"},
-                                                                         {" !", "!"},
-                                                                         {" ,", ","},
-                                                                         {" ' ", "'"},
-                                                                         {" n't", "n't"},
-                                                                         {" 'm", "'m"},
-                                                                         {" do not", " don't"},
-                                                                         {" 's", "'s"},
-                                                                         {" 've", "'ve"},
-                                                                         {" 're", "'re"}}};
-    for (const auto& rule : kRules) text = replace_all(text, rule[0], rule[1]);
-    return text;
-  }
-
   std::string prefix_;
   bool cleanup_;
 };
@@ -256,18 +261,7 @@ std::unique_ptr<Decoder> make_decoder(const JsonObject& file) {
 }
 
 std::string clean_up_spaces(std::string text) {
-  constexpr std::array<std::array<std::string_view, 2>, 10> kRules = {{{" .", "."},
-                                                                       {" ?", "?"},
-                                                                       {" !", "!"},
-                                                                       {" ,", ","},
-                                                                       {" ' ", "'"},
-                                                                       {" n't", "n't"},
-                                                                       {" 'm", "'m"},
-                                                                       {" 's", "'s"},
-                                                                       {" 've", "'ve"},
-                                                                       {" 're", "'re"}}};
-  for (const auto& rule : kRules) text = replace_all(text, rule[0], rule[1]);
-  return text;
+  return clean_up(std::move(text), Contractions::common);
 }
 
 }  // namespace attnscope::tok
