@@ -26,7 +26,6 @@ target_include_directories(attnscope_torch SYSTEM INTERFACE ${ATTNSCOPE_TORCH_DI
 target_link_libraries(attnscope_torch INTERFACE
   -Wl,--no-as-needed ${ATTNSCOPE_TORCH_DIR}/lib/libtorch.so -Wl,--as-needed
   ${ATTNSCOPE_TORCH_DIR}/lib/libtorch_cpu.so ${ATTNSCOPE_TORCH_DIR}/lib/libc10.so)
-set(CMAKE_BUILD_RPATH ${ATTNSCOPE_TORCH_DIR}/lib)
 set(CMAKE_INSTALL_RPATH ${ATTNSCOPE_TORCH_DIR}/lib)
 
 # The first TORCH target builds the precompiled header (about 20 s), the others reuse it.
