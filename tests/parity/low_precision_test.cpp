@@ -1,0 +1,117 @@
+// bfloat16 and float16 runs: the error against the float64 oracle is at most twice that of Hugging
+// Face's own run in that type (low_precision.json, written by make_low_precision.py).
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "attnscope/core/tensor_convert.h"
+#include "family_comparison.h"
+#include "recorder.h"
+
+namespace attnscope::testing {
+namespace {
+
+using nlohmann::json;
+
+struct Errors {
+  double square_sum = 0;
+  double largest = 0;
+  std::int64_t count = 0;
+
+  void add(const at::Tensor& got, const at::Tensor& expected) {
+    const at::Tensor difference = (got.to(at::kDouble) - expected).abs();
+    square_sum += difference.square().sum().item<double>();
+    largest = std::max(largest, difference.max().item<double>());
+    count += difference.numel();
+  }
+  double rms() const { return std::sqrt(square_sum / static_cast<double>(count)); }
+};
+
+// By "last_hidden" and "logits", over the three unpadded sequences as in the table.
+std::map<std::string, Errors> errors_of(const std::string& family, DType dtype, Engine engine) {
+  const FamilyModel loaded = load_family(family, dtype);
+  const Oracle oracle(family_folder(family) + "/oracle.npz");
+  const ModelConfig& config = loaded.model.config();
+  const Site output =
+      config.placement == NormPlacement::post ? Site::normalized_resid_post : Site::resid_post;
+  const HookId last{output, config.n_layers - 1};
+  std::map<std::string, Errors> errors;
+  for (const char* name : {"seq0", "seq1", "seq2"}) {
+    const OracleCase input = oracle.input(name);
+    const Outcome run =
+        run_and_record(loaded.model, make_batch(input.rows), {last}, {}, {.engine = engine});
+    const std::string prefix = input.name + "/";
+    errors["last_hidden"].add(run.values.at(last), oracle.array(prefix + hook_name(last)));
+    errors["logits"].add(run.output, oracle.array(prefix + "logits"));
+  }
+  return errors;
+}
+
+const json& reference_errors() {
+  static const json table =
+      json::parse(std::ifstream(ATTNSCOPE_SOURCE_DIR "/tests/parity/low_precision.json"));
+  return table.at("families");
+}
+
+struct Case {
+  std::string family;
+  DType dtype;
+  Engine engine;
+};
+
+// LibTorch has had every operation of a forward pass on the CPU in both types since 2.11; an older
+// or smaller build may not.
+bool lacks_products(DType dtype) {
+  try {
+    const at::Tensor one = at::ones({2, 2}, at::kFloat).to(scalar_type(dtype));
+    at::softmax(at::matmul(one, one), -1);
+    return false;
+  } catch (const c10::Error&) {
+    return true;
+  }
+}
+
+class LowPrecision : public ::testing::TestWithParam<Case> {};
+
+TEST_P(LowPrecision, ErrsAtMostTwiceAsMuchAsTheOriginal) {
+  const auto& [family, dtype, engine] = GetParam();
+  if (lacks_products(dtype))
+    GTEST_SKIP() << "this LibTorch has no products of " << dtype_name(dtype);
+  const json& original = reference_errors().at(family).at(dtype == DType::f16 ? "f16" : "bf16");
+  const char* attention = engine == Engine::aten ? "sdpa" : "eager";
+  if (!original.contains(attention))
+    GTEST_SKIP() << family << " cannot be run with fused attention";
+  for (const auto& [kind, errors] : errors_of(family, dtype, engine)) {
+    const json& theirs = original.at(attention).at(kind);
+    std::printf("%-12s rms %.2e, %.2f of theirs; largest %.2e, %.2f of theirs\n", kind.c_str(),
+                errors.rms(), errors.rms() / theirs.at("rms").get<double>(), errors.largest,
+                errors.largest / theirs.at("max").get<double>());
+    EXPECT_GT(errors.rms(), 0) << kind << ": was this run in another type?";
+    EXPECT_LE(errors.rms(), 2 * theirs.at("rms").get<double>()) << kind;
+    EXPECT_LE(errors.largest, 2 * theirs.at("max").get<double>()) << kind;
+  }
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const std::string& family : families()) {
+    for (const DType dtype : {DType::bf16, DType::f16}) {
+      for (const Engine engine : {Engine::reference, Engine::aten}) {
+        all.push_back({family, dtype, engine});
+      }
+    }
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, LowPrecision, ::testing::ValuesIn(cases()),
+                         [](const auto& test) {
+                           return test.param.family + "_" + dtype_name(test.param.dtype) + "_" +
+                                  engine_name(test.param.engine);
+                         });
+
+}  // namespace
+}  // namespace attnscope::testing
