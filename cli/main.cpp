@@ -8,6 +8,8 @@
 
 int main(int argc, char** argv) {
   attnscope::console::prepare_streams();
-  const std::vector<std::string> arguments(argv, argv + argc);
-  return attnscope::console::guarded([&] { return attnscope::cli::run_command_line(arguments); });
+  return attnscope::console::guarded([&] {
+    const std::vector<std::string> arguments(argv, argv + argc);
+    return attnscope::cli::run_command_line(arguments);
+  });
 }

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <new>
 
 #include "attnscope/support/error.h"
@@ -62,7 +63,34 @@ void prepare_streams() {
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
-int guarded(const std::function<int()>& body) {
+namespace {
+
+constexpr int kNoMemoryCode = 4;
+
+void note_no_memory() {
+  note(
+      "attnscope: error [ME01] memory: not enough memory for this request; use fewer or shorter "
+      "prompts, or fewer hooks\n");
+}
+
+// Memory can also run out in a destructor, since some take memory to free a tree (nlohmann's): the
+// process then ends where it stands, with the message and exit code of every other place.
+[[noreturn]] void at_terminate() {
+  try {
+    if (const std::exception_ptr current = std::current_exception()) {
+      std::rethrow_exception(current);
+    }
+  } catch (const std::bad_alloc&) {
+    note_no_memory();
+    std::_Exit(kNoMemoryCode);
+  } catch (...) {
+    // A bug: the core file shows where.
+  }
+  std::abort();
+}
+
+// Says what went wrong and returns the exit code; lets std::bad_alloc pass.
+int run_and_report(const std::function<int()>& body) {
   try {
     return body();
   } catch (const OutputClosed&) {
@@ -71,10 +99,7 @@ int guarded(const std::function<int()>& body) {
     note(std::string("attnscope: ") + error.what() + "\n");
     return error.exit_code();
   } catch (const std::bad_alloc&) {
-    note(
-        "attnscope: error [ME01] memory: not enough memory for this request; use fewer or shorter "
-        "prompts, or fewer hooks\n");
-    return 4;
+    throw;
   } catch (const std::exception& error) {
     note("attnscope: error [IN01] internal: " + escape_untrusted(error.what(), 300) +
          "; this is a bug of attnscope, please report it with the command line\n");
@@ -84,6 +109,19 @@ int guarded(const std::function<int()>& body) {
         "attnscope: error [IN01] internal: unknown exception; this is a bug of attnscope, please "
         "report it with the command line\n");
     return 1;
+  }
+}
+
+}  // namespace
+
+int guarded(const std::function<int()>& body) {
+  std::set_terminate(at_terminate);
+  // Around the messages too: they take memory themselves.
+  try {
+    return run_and_report(body);
+  } catch (const std::bad_alloc&) {
+    note_no_memory();
+    return kNoMemoryCode;
   }
 }
 
