@@ -2,7 +2,8 @@
 
     python probes/demo/check.py
 
-Exit status 1 when a task is solved on fewer than 95 % of the held-out prompts or of the pairs.
+Exit status 1 when a task is solved on fewer than 95 % of the held-out prompts or of the pairs, or
+when a held-out part is found in training texts.
 """
 
 import json
@@ -11,10 +12,11 @@ import sys
 
 import torch
 
+import audit
 import heads
 import tasks
 import tokens
-from model import DemoModel
+from model import FOLDER, DemoModel
 
 PASS = 0.95
 HELD_OUT_PROMPTS = 500
@@ -32,7 +34,7 @@ def task_table(model, encoder, folder):
     worst = 1.0
     for task in tasks.TASKS:
         sets = {
-            "held out, new": tasks.pairs_of(task, 1, HELD_OUT_PROMPTS, 1.0),
+            "held out, new": tasks.pairs_of(task, "test", 1, HELD_OUT_PROMPTS),
             "pairs file": read_pairs(os.path.join(folder, "pairs", f"{task}.jsonl")),
         }
         for name, pairs in sets.items():
@@ -59,8 +61,13 @@ def head_table(model, encoder):
 
 def report(folder):
     torch.set_num_threads(1)
-    model = DemoModel.load(os.path.join(folder, "model"))
-    encoder = tokens.Encoder(os.path.join(folder, "model", "tokenizer.json"))
+    audit.require_matches()
+    leaks = audit.findings()
+    if leaks:
+        print(f"check: held-out parts are in training texts: {leaks[:3]}", file=sys.stderr)
+        return 1
+    model = DemoModel.load(os.path.join(folder, FOLDER))
+    encoder = tokens.Encoder(os.path.join(folder, FOLDER, "tokenizer.json"))
     worst = task_table(model, encoder, folder)
     head_table(model, encoder)
     if worst < PASS:

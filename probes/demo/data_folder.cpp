@@ -12,13 +12,14 @@ std::string demo_data_folder() {
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", failed);
   const std::filesystem::path folder =
       program.parent_path().parent_path() / "share" / "attnscope" / "demo";
-  if (!failed && std::filesystem::is_regular_file(folder / "model" / "config.json", failed)) {
+  if (!failed &&
+      std::filesystem::is_regular_file(folder / "tiny-english" / "config.json", failed)) {
     return folder.string();
   }
   throw Error(ErrorKind::output, "DM02",
               {.where = escape_untrusted(folder.string(), 4096),
                .what = "the demo's model is not there",
-               .expected = "model/config.json beside the program",
+               .expected = "tiny-english/config.json beside the program",
                .got = "",
                .next = "build or install attnscope again"});
 }

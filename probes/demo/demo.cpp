@@ -83,7 +83,7 @@ class Tour {
       : spec_(spec),
         context_(context),
         mode_(spec.force ? WriteMode::replace : WriteMode::create),
-        model_folder_(demo_data_folder() + "/model") {
+        model_folder_(demo_data_folder() + "/tiny-english") {
     result_.folder = spec.out.empty() ? "attnscope-demo" : spec.out;
   }
 
@@ -141,6 +141,7 @@ class Tour {
     wrote(draw_statistic(file, "induction", result_.folder, "list-induction-scores", mode_));
     say(tell_list({.prompt = kList,
                    .answer = result_.answer_to_list,
+                   .followed = text_of(tokenizer, after_first(ids)),
                    .probability = next.probability,
                    .head = head,
                    .others = static_cast<int>(induction_heads(result_.trained).size()) - 1,
@@ -163,9 +164,10 @@ class Tour {
     wrote(draw_head(file, look.head, result_.folder, "sentence-name-head", mode_));
     say(tell_sentence({.prompt = kSentence,
                        .answer = result_.answer_to_sentence,
-                       .other = kGiver,
+                       .receiver = kReceiver,
+                       .giver = kGiver,
                        .probability = next.probability,
-                       .other_probability = probability_of(model, ids, giver),
+                       .giver_probability = probability_of(model, ids, giver),
                        .look = look}));
   }
 
@@ -201,6 +203,11 @@ class Tour {
                            .other = kListOther,
                            .induction_heads = static_cast<int>(heads.size()),
                            .all_silenced = silence_together(model, ids, heads, list_metric_)}));
+  }
+
+  // What followed the last token where it stood first.
+  static std::int64_t after_first(const std::vector<std::int64_t>& ids) {
+    return *(std::find(ids.begin(), ids.end() - 1, ids.back()) + 1);
   }
 
   static std::string text_of(const Tokenizer& tokenizer, std::int64_t id) {

@@ -10,6 +10,7 @@ from torch.nn import functional
 
 import tensor_file
 
+FOLDER = "tiny-english"
 CONFIG = {
     "architectures": ["LlamaForCausalLM"],
     "model_type": "llama",

@@ -66,6 +66,18 @@ std::string row(const DemoHead& head, const std::string& note) {
          "   " + note + "\n";
 }
 
+// What one induction head does, beside what all of them do together.
+std::string compare_with_all(const DemoHead& head, double all, int count) {
+  if (std::abs(all) < kNothing) return "";
+  const double share = head.change() / all;
+  const char* lesson = share < 0.2   ? ": where several\n   heads do one job, one is hardly missed."
+                       : share < 0.8 ? ": they share\n   the job."
+                                     : ".";
+  return "Silencing " + head_name(head.head) + " alone does " + fixed(100 * share, 0) +
+         " % of what silencing all " + std::to_string(count) + " induction heads does" + lesson +
+         "\n   ";
+}
+
 std::string indented(const std::string& text) {
   std::string out;
   for (const std::string& line : split(text, '\n')) {
@@ -87,27 +99,37 @@ std::string tell_list(const ListFacts& facts, const TerminalStyle& style) {
   if (facts.others > 0) {
     others = "; " + std::to_string(facts.others) + " more put over half of theirs there";
   }
+  const std::string why = facts.answer == facts.followed
+                              ? "Nothing in the language says so: it can only have\n"
+                                "   looked up what followed the last word the first time."
+                              : "The first time, " + quote(facts.followed) +
+                                    " followed the\n   last word: it did not look that up here.";
+  const std::string second_reading =
+      facts.head.induction > 0.5
+          ? " In the\n   second reading the head looks one step past the first:\n\n"
+          : "\n\n";
   return "1. A small trained model reads a list twice\n\n   " + quote(facts.prompt) +
          "\n\n   It says next: " + quote(facts.answer) + " (" + percent(facts.probability) +
-         " sure). Nothing in the language says so: it can only have\n"
-         "   looked up what followed the last word the first time. A head that does this is\n"
-         "   called an induction head. The share of each head's attention that goes there:\n\n" +
+         " sure). " + why +
+         " A head that looks there is\n   called an induction head. The share of each head's "
+         "attention that goes there:\n\n" +
          indented(terminal_head_grid(head_grid(*facts.file, 0, Stack::self, "induction"), narrow)) +
          "\n   Head " + name + " (layer " + std::to_string(facts.head.head.layer) + ", head " +
          std::to_string(facts.head.head.head) + ") does it most: " + percent(facts.head.induction) +
          others +
-         ".\n   Below, each row is a word that reads and each column a word that is read. In the\n"
-         "   second reading the head looks one step past the first:\n\n" +
-         indented(terminal_heat_map(map, narrow)) + "\n";
+         ".\n   Below, each row is a word that reads and each column a word that is read." +
+         second_reading + indented(terminal_heat_map(map, narrow)) + "\n";
 }
 
 std::string tell_sentence(const SentenceFacts& facts) {
+  const std::string verdict = facts.answer == facts.receiver
+                                  ? "): who gives is not who receives."
+                                  : "), though " + quote(facts.receiver) + " would be right.";
   return "2. The same model reads a sentence\n\n   " + quote(facts.prompt) +
-         "\n\n   It says next: " + quote(facts.answer) + " (" + percent(facts.probability) +
-         "), and not " + quote(facts.other) + " (" + percent(facts.other_probability) +
-         "): who gives is not who receives.\n   From the last word, head " +
-         head_name(facts.look.head) + " looks hardest at " + quote(facts.answer) + ": " +
-         percent(facts.look.weight) + " of its attention.\n\n";
+         "\n\n   It says next: " + quote(facts.answer) + " (" + percent(facts.probability) + "; " +
+         quote(facts.giver) + " gets " + percent(facts.giver_probability) + verdict +
+         "\n   From the last word, head " + head_name(facts.look.head) + " looks hardest at " +
+         quote(facts.receiver) + ": " + percent(facts.look.weight) + " of its attention.\n\n";
 }
 
 std::string tell_known_answer(const std::vector<DemoHead>& heads,
@@ -141,19 +163,20 @@ std::string tell_trained_test(const TrainedFacts& facts) {
   if (strongest.head != induction.head && strongest.head != loud.head) {
     table += row(strongest, "the largest change");
   }
-  std::string together;
+  std::string together, compared;
   if (facts.induction_heads > 1) {
-    const std::string silenced = fixed(loud.before, 2) + " -> " + fixed(facts.all_silenced, 2);
-    together = columns("all " + std::to_string(facts.induction_heads), "", "", silenced,
-                       signed_change(facts.all_silenced - loud.before)) +
-               "   the induction heads, all at once\n";
+    const double all = facts.all_silenced - loud.before;
+    together =
+        columns("all " + std::to_string(facts.induction_heads), "", "",
+                fixed(loud.before, 2) + " -> " + fixed(facts.all_silenced, 2), signed_change(all)) +
+        "   the induction heads, all at once\n";
+    compared = compare_with_all(induction, all, facts.induction_heads);
   }
   return "4. The same test on the trained model and its list\n\n"
          "   Here the logit difference is the score of " +
          quote(facts.answer) + " minus that of " + quote(facts.other) + ".\n\n" + heading() +
-         table + together +
-         "\n   Where several heads do one job, silencing one of them shows little. This is one\n"
-         "   prompt and one way of silencing: a first look, not a verdict.\n\n";
+         table + together + "\n   " + compared +
+         "This is one prompt and one way of silencing: a first look, not a verdict.\n\n";
 }
 
 std::string tell_end(const DemoResult& result, const std::string& model_folder, HeadId head) {

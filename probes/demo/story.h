@@ -12,7 +12,8 @@ namespace attnscope::demo {
 
 struct ListFacts {
   std::string prompt;
-  std::string answer;  // what the model says next
+  std::string answer;    // what the model says next
+  std::string followed;  // what followed the last word where it stood first
   double probability = 0;
   DemoHead head;   // the one with most induction
   int others = 0;  // further heads with induction above one half
@@ -22,9 +23,10 @@ std::string tell_list(const ListFacts& facts, const TerminalStyle& style);
 
 struct SentenceFacts {
   std::string prompt;
-  std::string answer, other;
-  double probability = 0, other_probability = 0;
-  Look look;  // from the last token at the answer's name
+  std::string answer;           // what the model says next
+  std::string receiver, giver;  // the right next word and the wrong one
+  double probability = 0, giver_probability = 0;
+  Look look;  // from the last token at the receiver's name
 };
 std::string tell_sentence(const SentenceFacts& facts);
 

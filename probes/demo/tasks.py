@@ -9,49 +9,55 @@ import random
 import torch
 
 import language
+from templates import TEMPLATES
 
 TASKS = ("indirect_object", "induction", "agreement", "brackets")
-PAIRS_A_TASK = 200
+GROUP_NAMES = {"train": "trained", "dev": "dev", "test": "held-out"}
 
 
-def indirect_object_group(rng, held_out):
-    openings = language.HELD_OUT_OPENINGS if held_out else language.OPENINGS
-    clauses = language.HELD_OUT_CLAUSES if held_out else language.CLAUSES
-    opening = rng.choice(openings)
-    clause = rng.choice(clauses)
-    a, b = language.a_name_pair(rng, held_out)
-    name = f"o{openings.index(opening)}+c{clauses.index(clause)}/{a}+{b}"
+def indirect_object_group(rng, split):
+    opening = rng.choice(TEMPLATES["opening"][split])
+    clause = rng.choice(TEMPLATES["clause"][split])
+    a, b = language.a_pair(rng, language.NAMES, split)
+    name = f"{opening} {clause}".format(a=a, b=b, s="?", place="?", noun="?", adjective="?",
+                                        thing="?")
 
     def pair():
         first, second = (a, b) if rng.random() < 0.5 else (b, a)
         subject, receiver = (a, b) if rng.random() < 0.5 else (b, a)
-        scene = opening.format(a=first, b=second, place=rng.choice(language.PLACES))
-        thing = language.a_thing(rng)
-        return (f"{scene} {clause.format(s=subject, thing=thing)}",
-                f"{scene} {clause.format(s=receiver, thing=thing)}",
+        scene = language.fill(rng, opening, first, second)
+        ends = language.fill(rng, clause, first, second, s="{s}")
+        return (f"{scene} {ends.format(s=subject)}", f"{scene} {ends.format(s=receiver)}",
                 " " + receiver, " " + subject)
 
     return name, pair
 
 
-def induction_group(rng, held_out):
-    """A list, then other words, then part of the list again. Held out: the gap is longer than any
-    in training, and the answer never follows the word before it in training."""
-    frame = rng.choice(language.LIST_FRAMES)
-    gap = rng.randint(*language.HELD_OUT_GAPS) if held_out else rng.randint(0, language.LONGEST_GAP)
-    words = language.random_words(rng, rng.randint(8, 40) + gap)
-    words, between = words[gap:], words[:gap]
+def induction_group(rng, split):
+    """A sequence, and its repeat up to a word whose successor in the sequence is the answer. The
+    two never stand side by side in another split."""
+    template, separator = rng.choice(TEMPLATES["list frame"][split])
+    a, b = language.a_pair(rng, language.NAMES, split)
+    start, end = template.split("{two}")[0].split("{one}")
+    start = language.fill(rng, start, a, b)
+    words = language.random_words(rng, rng.randint(5, 30), avoid=(a, b))
+    gap = []
+    if "{gap}" in template:
+        gap = language.random_words(rng, rng.randint(0, language.LONGEST_GAP),
+                                    avoid=(*words, a, b), after=words[-1])
+    middle = language.fill(rng, end, a, b, gap=" ".join(gap)).replace("  ", " ")
     index = rng.randint(2, len(words) - 1)
 
     def a_word():
         while True:
             word = rng.choice(language.LIST_WORDS)
-            is_new = word not in words and word not in between
-            if is_new and language.held_out(words[index - 1], word) == held_out:
+            is_new = word not in words and word not in gap and word not in (a, b)
+            if is_new and language.split_of(words[index - 1], word) == split:
                 return word
 
     answer = a_word()
-    name = f"{frame}{len(words)}+{gap}@{index}/{words[index - 1]}+{answer}"
+    name = f"{template.format(one='?', two='?', gap=len(gap), a=a, b=b)} {len(words)}@{index} " + \
+        f"{words[index - 1]}+{answer}"
 
     def pair():
         wrong = a_word()
@@ -59,19 +65,18 @@ def induction_group(rng, held_out):
             wrong = a_word()
         again = words[rng.randint(max(0, index - 6), index - 1):index]
         lists = [words[:index] + [word] + words[index + 1:] for word in (answer, wrong)]
-        clean, corrupt = (f"{frame} " + " ".join(first + between + again) for first in lists)
+        clean, corrupt = (start + language.join_words(first, separator) + middle +
+                          language.join_words(again, separator) + separator for first in lists)
         return clean, corrupt, " " + answer, " " + wrong
 
     return name, pair
 
 
-def agreement_group(rng, held_out):
-    starts = language.HELD_OUT_STARTS if held_out else language.STARTS
-    links = language.HELD_OUT_LINKS if held_out else language.LINKS
-    start, one, several = rng.choice(starts)
-    link = rng.choice(links)
-    noun, attractor = language.a_noun_pair(rng, held_out)
-    name = f"s{starts.index((start, one, several))}+l{links.index(link)}/{noun}+{attractor}"
+def agreement_group(rng, split):
+    start, one, several = rng.choice(TEMPLATES["start"][split])
+    link = rng.choice(TEMPLATES["link"][split])
+    noun, attractor = language.a_pair(rng, language.NOUNS, split)
+    name = f"{start} {noun} {link} {attractor}".format(a="?")
     # The attractor disagrees with the clean subject in three pairs of five.
     cases = [(False, True), (True, False), (False, True), (True, False), (False, False),
              (True, True)]
@@ -79,9 +84,10 @@ def agreement_group(rng, held_out):
 
     def pair():
         many, many_attractors = cases.pop()
-        adjective = rng.choice(language.ADJECTIVES)
-        end = f"{link} {adjective} {language.numbered(attractor, many_attractors)}"
-        clean, corrupt = (f"{start} {language.numbered(noun, number)} {end}"
+        begin = language.fill(rng, start)
+        attractors = language.numbered(attractor, many_attractors)
+        end = f"{language.fill(rng, link)} {rng.choice(language.ADJECTIVES)} {attractors}"
+        clean, corrupt = (f"{begin} {language.numbered(noun, number)} {end}"
                           for number in (many, not many))
         answer, wrong = (several, one) if many else (one, several)
         return clean, corrupt, " " + answer, " " + wrong
@@ -89,22 +95,25 @@ def agreement_group(rng, held_out):
     return name, pair
 
 
-def brackets_group(rng, held_out):
-    frame = language.HELD_OUT_BRACKET_FRAME if held_out else rng.choice(language.BRACKET_FRAMES)
+def brackets_group(rng, split):
+    """A shape that is cut before a bracket that closes. The words inside never stand side by side
+    in another split."""
+    frame = language.fill(rng, rng.choice(TEMPLATES["bracket frame"][split]))
     while True:
         shape = language.bracket_shape(rng)
-        if language.held_out(shape) != held_out or not 6 <= len(shape) <= 24:
+        if language.split_of(shape) != split or not 6 <= len(shape) <= 24:
             continue
-        _, closes = language.fill_shape(rng, shape)
+        closes = language.openers_of(shape)
         # Something must stand between the opener and its closer.
         far = [i for i, opener in enumerate(closes) if opener is not None and i - opener >= 3]
         if far:
             break
     at = rng.choice(far)
-    name = f"{frame}{shape[:at]}"
+    words = language.random_words(rng, shape.count("w"), split=split)
+    name = f"{frame} {shape[:at]} {'+'.join(words[:shape[:at].count('w')])}"
 
     def pair():
-        pieces, _ = language.fill_shape(rng, shape)
+        pieces = language.fill_shape(rng, shape, words)
         opener = closes[at]
         other = rng.choice([x for x in language.BRACKETS if x != pieces[opener]])
         clean = pieces[:at]
@@ -119,20 +128,19 @@ GROUPS = {"indirect_object": indirect_object_group, "induction": induction_group
           "agreement": agreement_group, "brackets": brackets_group}
 
 
-def pairs_of(task, seed, count, held_out_share):
+def pairs_of(task, split, seed, count):
     """`count` pairs in groups of five; no clean prompt and no group occurs twice."""
-    rng = random.Random(f"{task} {seed}")
+    rng = random.Random(f"{task} {split} {seed}")
     pairs, seen_groups, seen_prompts = [], set(), set()
     while len(pairs) < count:
-        held_out = len(pairs) < held_out_share * count
-        name, pair = GROUPS[task](rng, held_out)
+        name, pair = GROUPS[task](rng, split)
         if name in seen_groups:
             continue
         group = []
         for _ in range(5):
             clean, corrupt, answer, wrong = pair()
             group.append({"clean": clean, "corrupt": corrupt, "answer": answer, "wrong": wrong,
-                          "group": f"{'held-out' if held_out else 'trained'}/{name}"})
+                          "group": f"{GROUP_NAMES[split]}/{name}"})
         prompts = {(item["clean"], item["answer"], item["wrong"]) for item in group}
         if len(prompts) < 5 or prompts & seen_prompts:
             continue

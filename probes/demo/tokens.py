@@ -1,18 +1,15 @@
 """The tokenizer of the demo model: byte-level BPE in which every known word is one piece.
 
-Known words are looked up whole (`ignore_merges`), everything else falls apart into bytes, so any
+A text's first word gets a leading space, so that a word is the same piece everywhere. Known words are looked up whole (`ignore_merges`), everything else falls apart into bytes, so any
 text can be encoded. `Encoder` does for ASCII text what the tokenizer.json says.
 """
 
 import json
-import re
 
 import language
+from templates import PRE_TOKEN
 
 BEGIN = "<|begin|>"
-# The pattern of byte-level BPE, for ASCII text.
-PRE_TOKEN = re.compile(
-    r"'(?:s|t|re|ve|m|ll|d)| ?[A-Za-z]+| ?[0-9]+| ?[^\sA-Za-z0-9]+|\s+(?!\S)|\s+")
 
 
 def byte_letters():
@@ -39,7 +36,7 @@ def make_vocabulary():
 
 
 def tokenizer_json():
-    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True,
+    byte_level = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True,
                   "use_regex": True}
     begin = {"SpecialToken": {"id": BEGIN, "type_id": 0}}
     return {
@@ -78,6 +75,8 @@ class Encoder:
     def encode(self, text):
         """Ids without the begin token."""
         ids = []
+        if not text.startswith(" "):
+            text = " " + text
         for piece in PRE_TOKEN.findall(text):
             found = self.known.get(piece)
             if found is None:

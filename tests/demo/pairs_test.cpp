@@ -33,7 +33,7 @@ std::vector<Pair> read_pairs(const std::string& task) {
 class Pairs : public ::testing::TestWithParam<const char*> {
  protected:
   Pairs()
-      : folder_(demo_data_folder() + "/model"),
+      : folder_(demo_data_folder() + "/tiny-english"),
         tokenizer_(
             Tokenizer::load(folder_ + "/tokenizer.json", folder_ + "/tokenizer_config.json")),
         model_(Model::load(open_checkpoint(folder_, {}, warnings_), {}, warnings_)) {}
