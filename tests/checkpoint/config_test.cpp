@@ -350,6 +350,60 @@ TEST(AbsentKeys, OfNormsHeadsAndWindows) {
   EXPECT_EQ(neox.open().config.layers[0].attention.rope.rotary_dims, 2);  // a quarter of 8
 }
 
+// What transformers 4.57 does with a null, tried for each key: a size, a number or an activation
+// without a value stops it with a TypeError or KeyError; a flag counts as false.
+TEST(NullInConfig, IsNoDefaultWhereAValueIsNeeded) {
+  const std::vector<std::pair<const char*, std::vector<const char*>>> needed = {
+      {"gpt2",
+       {"n_embd", "n_layer", "n_head", "vocab_size", "n_positions", "layer_norm_epsilon",
+        "activation_function"}},
+      {"llama",
+       {"hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size",
+        "intermediate_size", "rms_norm_eps", "rope_theta", "hidden_act"}},
+      {"mistral", {"num_hidden_layers", "hidden_size"}},
+      {"qwen2", {"num_hidden_layers", "intermediate_size"}},
+      {"qwen3", {"num_hidden_layers", "vocab_size"}},
+      {"gemma2", {"num_hidden_layers", "query_pre_attn_scalar"}},
+      {"gpt_neox", {"num_hidden_layers", "rotary_pct", "layer_norm_eps"}},
+      {"bert",
+       {"num_hidden_layers", "type_vocab_size", "layer_norm_eps", "hidden_act",
+        "max_position_embeddings"}},
+      {"roberta", {"num_hidden_layers", "type_vocab_size"}},
+      {"albert", {"num_hidden_layers", "embedding_size", "num_hidden_groups", "inner_group_num"}},
+      {"distilbert", {"dim", "n_layers", "n_heads", "hidden_dim", "activation"}},
+  };
+  for (const auto& [family, keys] : needed) {
+    for (const char* key : keys) {
+      Changed model(family);
+      model.config[key] = nullptr;
+      const Error error = model.error();
+      EXPECT_EQ(error.code(), "CF07") << error.what();
+      const std::string named = "key \"" + std::string(key) + "\"; expected";
+      EXPECT_NE(std::string(error.what()).find(named), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("got null"), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(NullInConfig, KeepsItsOwnMeaningElsewhere) {
+  Changed gpt2("gpt2");
+  gpt2.config["n_inner"] = nullptr;
+  const ModelConfig config = gpt2.open().config;
+  EXPECT_EQ(config.layers[0].d_mlp, 4 * config.d_model);
+  gpt2.config["scale_attn_weights"] = nullptr;
+  EXPECT_EQ(gpt2.open().config.layers[0].attention.scale, 1);
+  EXPECT_EQ(Changed("gpt2").open().config.tied_head, true);
+  gpt2.config["tie_word_embeddings"] = nullptr;
+  gpt2.tensors.push_back({"lm_head.weight", {config.d_vocab, config.d_model}});
+  EXPECT_EQ(gpt2.open().config.tied_head, false);
+  Changed llama("llama");
+  llama.config["num_key_value_heads"] = nullptr;
+  llama.config["head_dim"] = nullptr;
+  llama.config["rope_scaling"] = nullptr;
+  // As many as query heads, whose tensors the file does not have.
+  EXPECT_NE(std::string(llama.error().what()).find("k_proj"), std::string::npos);
+}
+
 TEST(Qwen2Windows, StartAtMaxWindowLayersWhenSwitchedOn) {
   Changed model("qwen2");
   model.config.erase("layer_types");

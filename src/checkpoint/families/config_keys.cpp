@@ -18,6 +18,10 @@ bool written_as_null(const JsonObject& object, std::string_view key) {
   return it != object.value().end() && it->is_null();
 }
 
+void require_no_null(const JsonObject& object, std::string_view key, const char* expected) {
+  if (written_as_null(object, key)) object.fail(key, "", expected, "null");
+}
+
 struct NamedActivation {
   const char* name;
   Activation activation;
@@ -51,11 +55,16 @@ std::string_view present_key(const JsonObject& object, Keys keys) {
   for (const std::string_view key : keys) {
     if (object.has(key)) return key;
   }
+  for (const std::string_view key : keys) {
+    if (written_as_null(object, key)) return key;
+  }
   return *keys.begin();
 }
 
 int read_size(const JsonObject& object, Keys keys, int fallback, IntegerRange range) {
-  return static_cast<int>(object.integer_or(present_key(object, keys), fallback, range));
+  const std::string_view key = present_key(object, keys);
+  require_no_null(object, key, "an integer");
+  return static_cast<int>(object.integer_or(key, fallback, range));
 }
 
 int read_size_or_null(const JsonObject& object, std::string_view key, int fallback, int if_null,
@@ -64,17 +73,28 @@ int read_size_or_null(const JsonObject& object, std::string_view key, int fallba
   return static_cast<int>(object.integer_or(key, fallback, range));
 }
 
+double read_number(const JsonObject& object, std::string_view key, double fallback,
+                   NumberRange range) {
+  require_no_null(object, key, "a number");
+  return object.number_or(key, fallback, range);
+}
+
 double read_number_or_none(const JsonObject& object, std::string_view key, double fallback,
                            NumberRange range) {
   return written_as_null(object, key) ? 0 : object.number_or(key, fallback, range);
 }
 
+bool read_flag(const JsonObject& object, std::string_view key, bool fallback) {
+  return !written_as_null(object, key) && object.boolean_or(key, fallback);
+}
+
 double read_epsilon(const JsonObject& object, std::string_view key, double fallback) {
-  return object.number_or(key, fallback, kEpsilonRange);
+  return read_number(object, key, fallback, kEpsilonRange);
 }
 
 Activation read_activation(const JsonObject& object, Keys keys, std::string_view fallback) {
   const std::string_view key = present_key(object, keys);
+  require_no_null(object, key, "the name of an activation");
   const std::string name = object.string_or(key, fallback);
   std::vector<std::string> names;
   for (const NamedActivation& entry : kActivations) {
@@ -136,12 +156,13 @@ void require_divides(const JsonObject& object, std::string_view divisor_key, int
 }
 
 void require_value(const JsonObject& object, std::string_view key, std::string_view supported) {
+  require_no_null(object, key, "a string");
   const std::string got = object.string_or(key, supported);
   if (got != supported) not_supported(object, key, quote(got, 60), {std::string(supported)});
 }
 
 void refuse_true(const JsonObject& object, std::string_view key) {
-  if (object.boolean_or(key, false)) not_supported(object, key, "true", {"false"});
+  if (read_flag(object, key, false)) not_supported(object, key, "true", {"false"});
 }
 
 }  // namespace attnscope

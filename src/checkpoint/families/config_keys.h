@@ -1,6 +1,8 @@
 // File: config_keys.h
 // Reading of the keys of config.json that families share, each with its range. An absent key takes
-// the family's default; where null means something else than absent, the helper says so.
+// the family's default. A key that is written as null does not: a size, a number and an activation
+// must then have a value, as in the original library, a flag is false, and where null has a meaning
+// of its own the helper says so.
 #pragma once
 
 #include <initializer_list>
@@ -25,7 +27,7 @@ inline constexpr NumberRange kEpsilonRange{1e-30, 1};
 
 using Keys = std::initializer_list<std::string_view>;
 
-// The first of `keys` that is present, else the first.
+// The first of `keys` that has a value, else the first that is written, else the first.
 std::string_view present_key(const JsonObject& json, Keys keys);
 
 // An integer size under any of its names.
@@ -35,9 +37,14 @@ int read_size(const JsonObject& json, Keys keys, int fallback, IntegerRange rang
 int read_size_or_null(const JsonObject& json, std::string_view key, int fallback, int if_null,
                       IntegerRange range);
 
+double read_number(const JsonObject& json, std::string_view key, double fallback,
+                   NumberRange range);
+
 // A number where null means "none" (0) and absent means `fallback`.
 double read_number_or_none(const JsonObject& json, std::string_view key, double fallback,
                            NumberRange range);
+
+bool read_flag(const JsonObject& json, std::string_view key, bool fallback);
 
 double read_epsilon(const JsonObject& json, std::string_view key, double fallback);
 

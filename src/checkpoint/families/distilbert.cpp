@@ -41,7 +41,7 @@ ModelConfig configure(const FamilyInput& input) {
   config.final_norm = false;
   config.activation = read_activation(json, {"activation"}, "gelu");
   config.head_activation = config.activation;
-  config.tied_head = json.boolean_or("tie_word_embeddings", true);
+  config.tied_head = read_flag(json, "tie_word_embeddings", true);
   config.pad_id = read_token_id(json, "pad_token_id", 0);
   config.bos_id = read_token_id(json, "bos_token_id", -1);
   config.eos_id = read_token_id(json, "eos_token_id", -1);

@@ -34,7 +34,7 @@ ModelConfig configure(const FamilyInput& input) {
   config.embed_multiplier = std::sqrt(static_cast<double>(config.d_model));
   config.final_softcap = read_number_or_none(json, "final_logit_softcapping", 30, kSoftcapRange);
   const double softcap = read_number_or_none(json, "attn_logit_softcapping", 50, kSoftcapRange);
-  const double query_scalar = json.number_or("query_pre_attn_scalar", 256, {1e-6, 1e9});
+  const double query_scalar = read_number(json, "query_pre_attn_scalar", 256, {1e-6, 1e9});
   for (LayerConfig& layer : config.layers) {
     layer.attention.scale = 1 / std::sqrt(query_scalar);
     layer.attention.softcap = softcap;
@@ -52,7 +52,7 @@ ModelConfig configure(const FamilyInput& input) {
 }
 
 TensorMap map(const ModelConfig& config, const FamilyInput& input) {
-  const bool bias = input.json.boolean_or("attention_bias", false);
+  const bool bias = read_flag(input.json, "attention_bias", false);
   return gated_decoder_map(config, {.attention = bias ? Biases::qkv_and_output : Biases::none});
 }
 

@@ -29,9 +29,10 @@ ModelConfig configure(const FamilyInput& input) {
   require_divides(json, "n_head", spec.n_heads, "n_embd", config.d_model);
   spec.d_head = config.d_model / spec.n_heads;
   spec.mask = MaskKind::causal;
-  const bool scaled = json.boolean_or("scale_attn_weights", true);
-  const bool by_layer = json.boolean_or("scale_attn_by_inverse_layer_idx", false);
-  const int d_mlp = read_size(json, {"n_inner"}, 4 * config.d_model, kWidthRange);
+  const bool scaled = read_flag(json, "scale_attn_weights", true);
+  const bool by_layer = read_flag(json, "scale_attn_by_inverse_layer_idx", false);
+  const int d_mlp =
+      read_size_or_null(json, "n_inner", 4 * config.d_model, 4 * config.d_model, kWidthRange);
   for (int l = 0; l < config.n_layers; ++l) {
     spec.scale = (scaled ? 1 / std::sqrt(static_cast<double>(spec.d_head)) : 1.0) /
                  (by_layer ? l + 1.0 : 1.0);
@@ -40,7 +41,7 @@ ModelConfig configure(const FamilyInput& input) {
 
   config.norm_eps = read_epsilon(json, "layer_norm_epsilon", 1e-5);
   config.activation = read_activation(json, {"activation_function"}, "gelu_new");
-  config.tied_head = json.boolean_or("tie_word_embeddings", true);
+  config.tied_head = read_flag(json, "tie_word_embeddings", true);
   config.pad_id = read_token_id(json, "pad_token_id", -1);
   config.bos_id = read_token_id(json, "bos_token_id", 50256);
   config.eos_id = read_token_id(json, "eos_token_id", 50256);

@@ -35,17 +35,17 @@ ModelConfig configure(const FamilyInput& input) {
                          .theta_key = "rotary_emb_base",
                          .d_head = spec.d_head,
                          .n_context = config.n_context,
-                         .rotary_fraction = json.number_or("rotary_pct", 0.25, {1e-6, 1})},
+                         .rotary_fraction = read_number(json, "rotary_pct", 0.25, {1e-6, 1})},
                         "full_attention");
   const int d_mlp = read_size(json, {"intermediate_size"}, 24576, kWidthRange);
   config.layers.assign(static_cast<std::size_t>(config.n_layers),
                        {.attention = spec, .d_mlp = d_mlp});
 
   config.norm_eps = read_epsilon(json, "layer_norm_eps", 1e-5);
-  config.parallel_block = json.boolean_or("use_parallel_residual", true);
+  config.parallel_block = read_flag(json, "use_parallel_residual", true);
   config.position = PositionKind::rotary;
   config.activation = read_activation(json, {"hidden_act"}, "gelu");
-  config.tied_head = json.boolean_or("tie_word_embeddings", false);
+  config.tied_head = read_flag(json, "tie_word_embeddings", false);
   config.pad_id = read_token_id(json, "pad_token_id", -1);
   config.bos_id = read_token_id(json, "bos_token_id", 0);
   config.eos_id = read_token_id(json, "eos_token_id", 2);
@@ -68,7 +68,7 @@ TensorMap map(const ModelConfig& config, const FamilyInput& input) {
       .unused("*.attention.bias", "causal mask buffer")
       .unused("*.attention.masked_bias", "causal mask buffer")
       .unused("*.rotary_emb.inv_freq", "rotary frequencies, recomputed");
-  if (input.json.boolean_or("attention_bias", true)) {
+  if (read_flag(input.json, "attention_bias", true)) {
     map.add(Role::qkv_bias, attention + "query_key_value.bias", Layout::qkv_per_head)
         .add(Role::o_bias, attention + "dense.bias");
   }

@@ -20,8 +20,8 @@ ModelConfig configure(const FamilyInput& input) {
 }
 
 TensorMap map(const ModelConfig& config, const FamilyInput& input) {
-  const bool attention_bias = input.json.boolean_or("attention_bias", false);
-  const bool mlp_bias = input.json.boolean_or("mlp_bias", false);
+  const bool attention_bias = read_flag(input.json, "attention_bias", false);
+  const bool mlp_bias = read_flag(input.json, "mlp_bias", false);
   return gated_decoder_map(config,
                            {.attention = attention_bias ? Biases::qkv_and_output : Biases::none,
                             .mlp = mlp_bias ? MlpBias::yes : MlpBias::no});

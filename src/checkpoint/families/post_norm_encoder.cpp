@@ -27,7 +27,7 @@ ModelConfig read_post_norm_encoder(const FamilyInput& input, const EncoderDefaul
   require_divides(json, "num_attention_heads", spec.n_heads, "hidden_size", config.d_model);
   spec.d_head = config.d_model / spec.n_heads;
   spec.scale = 1 / std::sqrt(static_cast<double>(spec.d_head));
-  spec.mask = json.boolean_or("is_decoder", false) ? MaskKind::causal : MaskKind::bidirectional;
+  spec.mask = read_flag(json, "is_decoder", false) ? MaskKind::causal : MaskKind::bidirectional;
   const int d_mlp = read_size(json, {"intermediate_size"}, defaults.d_mlp, kWidthRange);
   config.layers.assign(static_cast<std::size_t>(config.n_layers),
                        {.attention = spec, .d_mlp = d_mlp});
@@ -38,7 +38,7 @@ ModelConfig read_post_norm_encoder(const FamilyInput& input, const EncoderDefaul
   config.final_norm = false;
   config.activation = read_activation(json, {"hidden_act"}, defaults.activation);
   config.head_activation = config.activation;
-  config.tied_head = json.boolean_or("tie_word_embeddings", true);
+  config.tied_head = read_flag(json, "tie_word_embeddings", true);
   config.pad_id = read_token_id(json, "pad_token_id", defaults.pad_id);
   config.bos_id = read_token_id(json, "bos_token_id", defaults.bos_id);
   config.eos_id = read_token_id(json, "eos_token_id", defaults.eos_id);

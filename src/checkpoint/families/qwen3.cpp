@@ -1,4 +1,5 @@
 // https://arxiv.org/abs/2505.09388; the keys and defaults are those of Qwen3Config.
+#include "config_keys.h"
 #include "gated_decoder.h"
 #include "registry.h"
 
@@ -22,7 +23,7 @@ ModelConfig configure(const FamilyInput& input) {
 }
 
 TensorMap map(const ModelConfig& config, const FamilyInput& input) {
-  const bool bias = input.json.boolean_or("attention_bias", false);
+  const bool bias = read_flag(input.json, "attention_bias", false);
   return gated_decoder_map(config, {.attention = bias ? Biases::qkv_and_output : Biases::none});
 }
 

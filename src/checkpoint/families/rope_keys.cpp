@@ -79,12 +79,13 @@ RopeSpec read_rope(const JsonObject& json, const RopeDefaults& defaults,
                    std::string_view layer_type) {
   const std::optional<JsonObject> scaling = scaling_object(json, layer_type);
   RopeSpec rope;
-  rope.theta = json.number_or(present_key(json, {defaults.theta_key, "rope_theta"}), defaults.theta,
-                              kThetaRange);
+  const bool inside = scaling && scaling->has("rope_theta");
+  rope.theta = inside ? scaling->number("rope_theta", kThetaRange)
+                      : read_number(json, present_key(json, {defaults.theta_key, "rope_theta"}),
+                                    defaults.theta, kThetaRange);
   double fraction = defaults.rotary_fraction;
   if (scaling) {
-    rope.theta = scaling->number_or("rope_theta", rope.theta, kThetaRange);
-    fraction = scaling->number_or("partial_rotary_factor", fraction, {1e-6, 1});
+    fraction = read_number(*scaling, "partial_rotary_factor", fraction, {1e-6, 1});
     read_scaling(*scaling, defaults.n_context, rope);
   }
   rope.rotary_dims = static_cast<int>(defaults.d_head * fraction);
