@@ -91,9 +91,9 @@ Box layer_box(const ModelConfig& config, const ArchitectureDescription& about,
                          : "layers " + std::to_string(group.first) + "-" +
                                std::to_string(group.last) + " (× " + std::to_string(count) + ")";
   box.lines = block_flow(config);
-  std::string heads = std::to_string(group.n_heads) + " heads of " + std::to_string(group.d_head);
+  std::string heads = count_of(group.n_heads, "head") + " of " + std::to_string(group.d_head);
   if (group.n_kv_heads != group.n_heads) {
-    heads += ", " + std::to_string(group.n_kv_heads) + " kv heads (each read by " +
+    heads += ", " + count_of(group.n_kv_heads, "kv head") + " (each read by " +
              std::to_string(group.n_heads / std::max(1, group.n_kv_heads)) + ")";
   }
   box.lines.push_back(field("attention", heads));
@@ -128,7 +128,7 @@ std::string count_text(std::int64_t count) {
 std::string draw_architecture(const ModelConfig& config, const ArchitectureDescription& about) {
   std::string text = escape_untrusted(about.name) + ": " + about.kind + " of family " +
                      about.family + " (" + escape_untrusted(about.architecture) + "), " +
-                     std::to_string(about.n_layers) + " layers, residual stream " +
+                     count_of(about.n_layers, "layer") + ", residual stream " +
                      std::to_string(about.d_model) + " wide\n";
   if (about.n_distinct_layers < about.n_layers) {
     text += about.n_distinct_layers == 1
@@ -150,8 +150,8 @@ std::string describe_sizes(const ArchitectureDescription& about, const MemoryFig
       field("parameters", count_text(about.parameters)) + "\n" +
       field("weights", format_bytes(about.stored_bytes) + " in the files (" + about.stored_types +
                            "), " + format_bytes(about.memory_bytes) + " in memory as float32") +
-      "\n" + field("context", std::to_string(about.n_context) + " tokens") + "\n" +
-      field("memory", "for " + std::to_string(memory.tokens) + " tokens: activations " +
+      "\n" + field("context", count_of(about.n_context, "token")) + "\n" +
+      field("memory", "for " + count_of(memory.tokens, "token") + ": activations " +
                           format_bytes(memory.activations) + ", maps of one layer " +
                           format_bytes(memory.layer_maps) + ", of all layers " +
                           format_bytes(memory.all_maps)) +

@@ -1,6 +1,7 @@
 #include "capture_views.h"
 
 #include "attnscope/support/error.h"
+#include "attnscope/support/text.h"
 #include "attnscope/support/utf8.h"
 #include "console/output.h"
 
@@ -25,8 +26,8 @@ std::vector<HeadId> parse_stored_heads(const CaptureReader& file, int prompt, Si
   }
   if (stored.empty()) fail_missing_map(file, prompt, asked.front(), site);
   if (stored.size() < asked.size()) {
-    console::print_warnings({std::to_string(asked.size() - stored.size()) +
-                             " of the heads were not recorded and are left out"});
+    console::print_warnings({"left out: " + count_of(asked.size() - stored.size(), "head") +
+                             " of which no map was recorded"});
   }
   return stored;
 }

@@ -23,11 +23,14 @@ constexpr std::array kCommands = {
     Command{"inspect", "Show the architecture of a model folder without running it.",
             "attnscope inspect my-model", run_inspect},
     Command{"tokenize", "Show how a model's tokenizer cuts a text into tokens.",
-            "attnscope tokenize -m my-model --prompt \"Once upon a time\"", run_tokenize},
+            "attnscope tokenize -m my-model --prompt \"Once upon a time\"\n"
+            "attnscope tokenize -m my-model --prompts prompts.txt --json",
+            run_tokenize},
     Command{"capture", "Run a model on prompts and record attention and activations in one file.",
             "attnscope capture -m my-model --prompt \"Once upon a time\" -o run.h5\n"
             "attnscope capture -m my-model --prompts prompts.txt --hooks pattern,z,resid_post "
-            "-o all.h5",
+            "-o all.h5\n"
+            "attnscope capture -m my-model --prompts pairs.csv --positions subject,last -o at.h5",
             run_capture},
     Command{"stats", "Show a statistic of every head of a capture, and the heads that lead in it.",
             "attnscope stats run.h5 --sort induction", run_stats},
@@ -35,21 +38,54 @@ constexpr std::array kCommands = {
             "attnscope show run.h5 --head 1.0", run_show},
     Command{"export", "Write attention maps of a capture as a picture or a table.",
             "attnscope export run.h5 --head 1.0 --format png -o head.png\n"
-            "attnscope export run.h5 --heads '*.*' --format svg -o grid.svg",
+            "attnscope export run.h5 --heads '0.*,1.3' -o grid.svg\n"
+            "attnscope export run.h5 --heads '*.*' --format npy -o maps.npy",
             run_export},
     Command{"verify", "Check a result file: its layout, its checksums and what must hold in it.",
             "attnscope verify run.h5", run_verify},
     Command{"merge", "Join captures of the same model into one file.",
             "attnscope merge a.h5 b.h5 -o merged.h5", run_merge},
     Command{"diff", "Compare two captures of the same tokens, site by site and head by head.",
-            "attnscope diff a.h5 b.h5", run_diff},
+            "attnscope diff a.h5 b.h5\nattnscope diff a.h5 b.h5 -o diff.h5", run_diff},
 };
+
+constexpr std::size_t kHelpColumn = 34;
+constexpr std::size_t kHelpWidth = 100;
+
+// `text` with line breaks for spaces, so that no line is longer than `width`.
+std::string wrap(const std::string& text, std::size_t width) {
+  std::string out;
+  std::size_t line = 0;
+  for (const std::string& word : split(text, ' ')) {
+    const bool first = out.empty();
+    if (!first && line + 1 + word.size() > width) {
+      out += "\n";
+      line = 0;
+    } else if (!first) {
+      out += " ";
+      ++line;
+    }
+    out += word;
+    line += word.size();
+  }
+  return out;
+}
 
 class HelpFormatter : public CLI::Formatter {
  public:
-  HelpFormatter() { column_width(34); }
+  HelpFormatter() { column_width(kHelpColumn); }
   std::string make_description(const CLI::App* app) const override {
     return app->get_description() + "\n";
+  }
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    const std::string name = Formatter::make_option_name(option, is_positional);
+    return is_positional && option->get_expected_max() > 1 ? name + "..." : name;
+  }
+  std::string make_option_usage(const CLI::Option* option) const override {
+    return make_option_name(option, true);
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return wrap(option->get_description(), kHelpWidth - kHelpColumn);
   }
   std::string make_option_opts(const CLI::Option* option) const override {
     return option->get_type_name().empty() ? "" : " " + option->get_type_name();
@@ -111,16 +147,21 @@ std::span<const Command> commands() {
 
 Verb::Verb(const Command& command)
     : app_(std::make_unique<CLI::App>(command.summary, std::string("attnscope ") + command.name)),
-      options_(*app_) {
+      options_(*app_),
+      examples_(command.examples) {
   app_->formatter(std::make_shared<HelpFormatter>());
   app_->set_help_flag();
-  const bool several = std::string(command.examples).find('\n') != std::string::npos;
-  app_->footer((several ? "\nExamples:\n" : "\nExample:\n") + indent_lines(command.examples));
 }
 
 Verb::~Verb() = default;
 
+void Verb::note(const std::string& heading, const std::string& text) {
+  notes_ += "\n" + heading + ":\n" + indent_lines(text);
+}
+
 bool Verb::parse(const CommandLine& line) {
+  const bool several = examples_.find('\n') != std::string::npos;
+  app_->footer(notes_ + (several ? "\nExamples:\n" : "\nExample:\n") + indent_lines(examples_));
   // Registered last, so that it stands at the end of the help.
   app_->set_help_flag("-h,--help", "show this text");
   app_->get_help_ptr()->group("Help");

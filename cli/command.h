@@ -27,7 +27,8 @@ struct Command {
 // Every verb, in the order of the help.
 std::span<const Command> commands();
 
-// A verb's options and its --help text, made of its summary, its options by group, its examples.
+// A verb's options and its --help text, made of its summary, its options by group, its notes, its
+// examples.
 class Verb {
  public:
   explicit Verb(const Command& command);
@@ -35,12 +36,16 @@ class Verb {
   Verb(const Verb&) = delete;
   Verb& operator=(const Verb&) = delete;
   Options& options() { return options_; }
+  // A paragraph of the help under a heading; `text` has a line break where the help has one.
+  void note(const std::string& heading, const std::string& text);
   // False when help was asked for and printed.
   bool parse(const CommandLine& line);
 
  private:
   std::unique_ptr<CLI::App> app_;
   Options options_;
+  std::string examples_;
+  std::string notes_;
 };
 
 // Runs the command line and returns the exit code; throws Error.

@@ -11,7 +11,8 @@ int run_demo(const Command& command, const CommandLine& line) {
   Options& options = verb.options();
   options.group("Output");
   options.text({"-o,--out", "DIR", "folder to write into (default: attnscope-demo)"}, spec.out);
-  add_force_option(options, spec.force);
+  options.flag({"--force", "", "replace the files of an earlier demo (default: refuse)"},
+               spec.force);
   add_json_option(options, spec.json);
   options.flag({"--quiet", "", "no progress"}, spec.quiet);
   options.group("How to compute");

@@ -93,7 +93,7 @@ int run_doctor(const Command& command, const CommandLine& line) {
   Verb verb(command);
   Options& options = verb.options();
   options.group("Model");
-  add_model_option(options, spec.model);
+  add_model_option(options, "default: a small model made in memory", spec.model);
   options.flag({"--strict", "", "warnings about the model are errors"}, spec.strict);
   options.group("How to compute");
   add_device_option(options, spec.device);

@@ -55,16 +55,22 @@ int run_export(const Command& command, const CommandLine& line) {
   ExportSpec spec;
   Verb verb(command);
   Options& options = verb.options();
-  options.argument({"FILE", "FILE", "capture file"}, spec.file);
-  options.group("What to export (one of the first two)");
-  options.text({"--head", "L.H", "one head, as in 5.1"}, spec.head);
-  options.text({"--heads", "LIST", "a grid of heads, as in 5.*,6.1"}, spec.heads);
+  options.argument({"FILE", "", "capture file"}, spec.file);
+  options.group("What to export (--head or --heads is required)");
+  options.text({"--head", "L.H", "one head, as in 5.1: its map"}, spec.head);
+  options.text({"--heads", "LIST", "several heads, as in 5.*,6.1: a grid of their maps"},
+               spec.heads);
   options.text({"--prompt-id", "ID", "prompt, as in p000000 (default: the first)"}, spec.prompt_id);
   options.choice({"--hook", "", "weights after the softmax, or scores before it"}, spec.hook);
   options.group("Output");
-  add_out_option(options, "file to write", spec.out);
-  options.choice({"--format", "", "default: what the name of the file ends with"}, spec.format);
+  options.text({"-o,--out", "FILE", "file to write (required)"}, spec.out);
+  options.choice({"--format", "", "picture or table (default: auto, by the ending of the file)"},
+                 spec.format);
   add_force_option(options, spec.force);
+  verb.note(
+      "Several heads",
+      "'0.*' is every head of layer 0, '*.*' every head, '0.0,1.3' these two. png and svg draw\n"
+      "one small map a head, csv has a line for each value, npy an array [head, query, key].");
   if (!verb.parse(line)) return 0;
   options.exclusive("--head", "--heads");
   validate(spec);

@@ -75,7 +75,7 @@ int run_inspect(const Command& command, const CommandLine& line) {
   Verb verb(command);
   Options& options = verb.options();
   options.argument(
-      {"MODEL", "MODEL", "model folder, custom model's .json, or org/name in the cache"},
+      {"MODEL", "", "model folder, custom model's .json, or org/name in the Hugging Face cache"},
       spec.model);
   options.group("What to show");
   options.integer({"--tokens", "N", "memory for this many tokens (default: the context)"},

@@ -2,6 +2,7 @@
 #include "attnscope/storage/merge.h"
 
 #include "attnscope/spec/file_specs.h"
+#include "attnscope/support/text.h"
 #include "attnscope/support/utf8.h"
 #include "command.h"
 #include "console/output.h"
@@ -14,10 +15,10 @@ int run_merge(const Command& command, const CommandLine& line) {
   MergeSpec spec;
   Verb verb(command);
   Options& options = verb.options();
-  options.arguments({"FILES", "FILE...", "captures, in the order their prompts will have"},
+  options.arguments({"FILE", "", "captures, two or more, in the order their prompts will have"},
                     spec.files);
   options.group("Output");
-  add_out_option(options, "file to write", spec.out);
+  add_result_option(options, "file to write (required)", spec.out);
   add_force_option(options, spec.force);
   if (!verb.parse(line)) return 0;
   validate(spec);
@@ -25,7 +26,7 @@ int run_merge(const Command& command, const CommandLine& line) {
       merge_files({.inputs = spec.files, .path = spec.out, .if_exists = if_exists(spec.force)});
   write_sidecar(spec.out, sha256, line.all);
   console::print("Wrote " + escape_untrusted(spec.out, 4096) + " from " +
-                 std::to_string(spec.files.size()) + " files.\n");
+                 count_of(spec.files.size(), "file") + ".\n");
   return 0;
 }
 

@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+
 #include "attnscope/support/text.h"
 #include "attnscope/support/utf8.h"
 #include "console/output.h"
@@ -18,9 +20,18 @@ std::string shown_name(const std::string& flags) {
 void require_once(const std::string& option, std::size_t count) {
   if (count == 1) return;
   fail_argument("CL03", {.where = option,
-                         .what = "given " + std::to_string(count) + " times",
+                         .what = "given " + count_of(count, "time"),
                          .expected = "once",
                          .next = "keep one of them"});
+}
+
+void require_text(const Name& name, const std::vector<std::string>& values) {
+  const bool blank = std::find(values.begin(), values.end(), "") != values.end();
+  if (!blank || name.empty == EmptyValue::allowed) return;
+  fail_argument("CL08", {.where = shown_name(name.flags),
+                         .what = "the value is empty",
+                         .next = name.flags.starts_with('-') ? "give one, or leave the option out"
+                                                             : "give a name"});
 }
 
 std::vector<std::string> option_names(const CLI::App& app) {
@@ -75,7 +86,8 @@ void fail_argument(const std::string& code, ErrorDetail detail) {
 }
 
 CLI::Option* Options::add(const Name& name, TakeAll take) {
-  const auto callback = [take = std::move(take)](const CLI::results_t& values) {
+  const auto callback = [name, take = std::move(take)](const CLI::results_t& values) {
+    require_text(name, values);
     take(values);
     return true;
   };
@@ -92,8 +104,16 @@ void Options::value(const Name& name, Take take) {
   })->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
+Name Options::with_default(Name name, const std::string& value) {
+  if (!value.empty() && name.help.find("(default") == std::string::npos) {
+    name.help += " (default: " + value + ")";
+  }
+  return name;
+}
+
 void Options::text(const Name& name, std::string& out) {
-  value(name, [&out](const std::string& text, const std::string&) { out = text; });
+  value(with_default(name, out),
+        [&out](const std::string& text, const std::string&) { out = text; });
 }
 
 void Options::text(const Name& name, std::optional<std::string>& out) {

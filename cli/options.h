@@ -23,11 +23,16 @@ class Option;
 
 namespace attnscope::cli {
 
+// Whether an option may be given an empty text. It is refused almost everywhere: an empty variable
+// of a script must not mean the default.
+enum class EmptyValue { refused, allowed };
+
 // How an option is written and described.
 struct Name {
   std::string flags;  // "-m,--model"; for an argument without a flag its name alone, "FILE"
-  std::string value;  // what the help calls the value, "DIR"
+  std::string value;  // what the help calls the value, "DIR"; empty for an argument
   std::string help;
+  EmptyValue empty = EmptyValue::refused;
 };
 
 struct Bounds {
@@ -49,19 +54,23 @@ class Options {
   void group(std::string name) { group_ = std::move(name); }
 
   // Options take effect in the order in which they are registered, not in which they are written.
+  // The help of an option ends with its default, the value that `out` has now, unless the help says
+  // so itself or the value is an empty text.
   void value(const Name& name, Take take);
   void text(const Name& name, std::string& out);
   void text(const Name& name, std::optional<std::string>& out);
   template <std::integral T>
   void integer(const Name& name, Bounds bounds, T& out) {
-    value(name, [bounds, &out](const std::string& text, const std::string& option) {
-      out = static_cast<T>(parse_bounded(text, bounds, option));
-    });
+    value(with_default(name, std::to_string(out)),
+          [bounds, &out](const std::string& text, const std::string& option) {
+            out = static_cast<T>(parse_bounded(text, bounds, option));
+          });
   }
   void flag(const Name& name, bool& out);
   template <typename Choice>
   void choice(Name name, Choice& out) {
     if (name.value.empty()) name.value = join(choice_names<Choice>(), "|");
+    name = with_default(name, choice_name(out));
     value(name, [&out](const std::string& text, const std::string& option) {
       out = parse_choice<Choice>(text, option);
     });
@@ -76,6 +85,7 @@ class Options {
   void exclusive(const std::string& flag_a, const std::string& flag_b) const;
 
  private:
+  static Name with_default(Name name, const std::string& value);
   static std::int64_t parse_bounded(const std::string& text, Bounds bounds,
                                     const std::string& option);
   using TakeAll = std::function<void(const std::vector<std::string>& values)>;

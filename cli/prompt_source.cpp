@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "attnscope/checkpoint/checkpoint.h"
-#include "attnscope/data/prompt_reader.h"
+#include "attnscope/spec/prompts.h"
 #include "attnscope/support/error.h"
 #include "attnscope/support/utf8.h"
 #include "console/output.h"
@@ -36,46 +36,29 @@ Tokenizer load_tokenizer(const std::string& model) {
   return Tokenizer::load(checkpoint.tokenizer_json, checkpoint.tokenizer_config);
 }
 
-void for_each_prompt(const PromptSource& source, InvalidUtf8 invalid_utf8,
+void for_each_prompt(const PromptSource& source, const EncodingOptions& encoding,
                      const std::function<void(const Prompt&)>& take) {
-  Prompt prompt;
   if (source.prompts_file.empty()) {
-    prompt.text = source.prompt.value_or("");
-    prompt.pair = source.pair;
-    prompt.ids = source.ids;
-    prompt.token_types = source.token_types;
-    take(prompt);
+    take(inline_prompt(source));
     return;
   }
-  PromptReader reader(source.prompts_file,
-                      {.invalid_utf8 = invalid_utf8,
-                       .bad_lines = source.skip_bad ? BadLines::skip : BadLines::stop});
-  while (reader.next(prompt)) take(prompt);
-  if (!reader.skipped().empty()) {
-    console::print_warnings(
-        {std::to_string(reader.skipped().size()) + " bad lines were left out; the first is line " +
-         std::to_string(reader.skipped().front().line) + ": " + reader.skipped().front().reason});
+  PromptReader reader(source.prompts_file, read_options(source, encoding));
+  std::vector<SkippedLine> skipped;
+  bool any = false;
+  for (Prompt prompt; reader.next(prompt);) {
+    try {
+      take(prompt);
+      any = true;
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::input || !source.skip_bad) {
+        rethrow_at(error, prompt_place(source, prompt.line));
+      }
+      skipped.push_back({prompt.line, error.detail().what});
+    }
   }
-}
-
-EncodePromptOptions encode_options(const EncodingOptions& encoding, SpecialTokens specials) {
-  EncodePromptOptions options;
-  options.encode = {
-      .specials = specials, .bos = encoding.bos, .invalid_utf8 = encoding.invalid_utf8};
-  switch (encoding.chat) {
-    case ChatChoice::chatml:
-      options.chat = ChatStyle::chatml;
-      break;
-    case ChatChoice::llama3:
-      options.chat = ChatStyle::llama3;
-      break;
-    case ChatChoice::gemma:
-      options.chat = ChatStyle::gemma;
-      break;
-    case ChatChoice::none:
-      break;
-  }
-  return options;
+  skipped.insert(skipped.end(), reader.skipped().begin(), reader.skipped().end());
+  if (!any) fail_no_prompts(source.prompts_file, skipped);
+  if (!skipped.empty()) console::print_warnings({describe_skipped(skipped)});
 }
 
 }  // namespace attnscope::cli

@@ -6,53 +6,67 @@ namespace {
 constexpr Bounds kThreads = {1, 1024};
 }  // namespace
 
-void add_model_option(Options& options, std::string& model) {
-  options.text(
-      {"-m,--model", "MODEL", "model folder, custom model's .json, or org/name in the cache"},
-      model);
+void add_model_option(Options& options, const std::string& why, std::string& model) {
+  options.text({"-m,--model", "MODEL",
+                "model folder, custom model's .json, or org/name in the " +
+                    std::string("Hugging Face cache (") + why + ")"},
+               model);
 }
 
-void add_prompt_options(Options& options, PromptSource& prompts) {
-  options.group("Prompts (one of them)");
-  options.text({"--prompt", "TEXT", "one prompt"}, prompts.prompt);
+void add_prompt_options(Verb& verb, PromptSource& prompts) {
+  Options& options = verb.options();
+  options.group("Prompts (--prompt, --ids or --prompts is required)");
+  // An empty prompt is a text like any other; the tokenizer decides whether it has tokens.
+  options.text({"--prompt", "TEXT", "one prompt", EmptyValue::allowed}, prompts.prompt);
   options.text({"--prompt-pair", "TEXT", "second text of a sentence pair, with --prompt"},
                prompts.pair);
-  options.value({"--ids", "5,17,3", "token ids instead of a text"},
+  options.value({"--ids", "LIST", "token ids instead of a text, as in 5,17,3"},
                 [&prompts](const std::string& text, const std::string& option) {
                   prompts.ids = parse_id_list(text, option);
                 });
-  options.value({"--token-types", "0,0,1", "token types, with --ids"},
+  options.value({"--token-types", "LIST", "token types for --ids, as in 0,0,1 (default: all 0)"},
                 [&prompts](const std::string& text, const std::string& option) {
                   prompts.token_types = parse_id_list(text, option);
                 });
-  options.text({"--prompts", "FILE", "many prompts: .txt, .jsonl, .csv or .tsv"},
+  options.text({"--prompts", "FILE", "many prompts: .txt, .jsonl, .csv or .tsv (see below)"},
                prompts.prompts_file);
   options.flag({"--skip-bad", "", "leave out bad lines of the file and count them"},
                prompts.skip_bad);
+  verb.note(
+      "Prompt files",
+      ".txt         each line is a prompt\n"
+      ".jsonl       each line is an object: \"text\" (or \"prompt\") and perhaps \"pair\", or\n"
+      "             \"ids\" and perhaps \"token_types\"; any other key is a column of its own\n"
+      ".csv, .tsv   the first line names the columns: text (or prompt), pair, ids,\n"
+      "             token_types; any other column is kept too\n"
+      "A prompt may have 16 MiB, a line 64 MiB, a file 1 GiB.");
 }
 
 void add_encoding_options(Options& options, EncodingOptions& encoding) {
   options.group("Text to tokens");
   options.choice({"--bos", "", "begin token: as the tokenizer says, always, never"}, encoding.bos);
-  options.choice({"--chat", "", "write the prompt as one user turn"}, encoding.chat);
-  options.choice({"--invalid-utf8", "", "what to do with bytes that are no text"},
+  options.choice({"--chat", "", "write the prompt as one user turn of this chat format"},
+                 encoding.chat);
+  options.choice({"--invalid-utf8", "", "bytes that are no text: refuse, or replace by U+FFFD"},
                  encoding.invalid_utf8);
 }
 
 void add_device_option(Options& options, std::string& device) {
-  options.text({"--device", "auto|cpu|cuda[:N]", "where to compute"}, device);
+  options.text(
+      {"--device", "auto|cpu|cuda[:N]", "where to compute; auto takes a GPU if there is one"},
+      device);
 }
 
 void add_threads_option(Options& options, int& threads) {
   options.integer({"--threads", "N", "compute threads (default: one a core)"}, kThreads, threads);
 }
 
-void add_out_option(Options& options, const std::string& help, std::string& out) {
-  options.text({"-o,--out", "FILE", help}, out);
+void add_result_option(Options& options, const std::string& help, std::string& out) {
+  options.text({"-o,--out", "FILE.h5", help}, out);
 }
 
 void add_force_option(Options& options, bool& force) {
-  options.flag({"--force", "", "replace a file that exists"}, force);
+  options.flag({"--force", "", "replace a file that exists (default: refuse)"}, force);
 }
 
 void add_json_option(Options& options, bool& json) {

@@ -3,19 +3,20 @@
 #pragma once
 
 #include "attnscope/spec/capture_spec.h"
-#include "options.h"
+#include "command.h"
 
 namespace attnscope::cli {
 
-void add_model_option(Options& options, std::string& model);
-// --prompt, --prompt-pair, --ids, --token-types, --prompts, --skip-bad.
-void add_prompt_options(Options& options, PromptSource& prompts);
+// `why` says whether the verb needs it: "required".
+void add_model_option(Options& options, const std::string& why, std::string& model);
+// --prompt, --prompt-pair, --ids, --token-types, --prompts, --skip-bad, and what prompt files hold.
+void add_prompt_options(Verb& verb, PromptSource& prompts);
 // --bos, --chat, --invalid-utf8.
 void add_encoding_options(Options& options, EncodingOptions& encoding);
 void add_device_option(Options& options, std::string& device);
 void add_threads_option(Options& options, int& threads);
-// -o/--out and --force.
-void add_out_option(Options& options, const std::string& help, std::string& out);
+// -o/--out of a result file and --force.
+void add_result_option(Options& options, const std::string& help, std::string& out);
 void add_force_option(Options& options, bool& force);
 void add_json_option(Options& options, bool& json);
 

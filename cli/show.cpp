@@ -42,9 +42,9 @@ int run_show(const Command& command, const CommandLine& line) {
   ShowSpec spec;
   Verb verb(command);
   Options& options = verb.options();
-  options.argument({"FILE", "FILE", "capture file"}, spec.file);
+  options.argument({"FILE", "", "capture file"}, spec.file);
   options.group("What to show");
-  options.text({"--head", "L.H", "layer and head, as in 5.1"}, spec.head);
+  options.text({"--head", "L.H", "layer and head, as in 5.1 (required)"}, spec.head);
   options.text({"--prompt-id", "ID", "prompt, as in p000000 (default: the first)"}, spec.prompt_id);
   options.choice({"--hook", "", "weights after the softmax, or scores before it"}, spec.hook);
   options.group("Output");

@@ -1,9 +1,11 @@
 // attnscope stats: options → StatsSpec → the grid of a head statistic and the leading heads.
 #include <unistd.h>
 
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "attnscope/kernels/attention_statistics.h"
 #include "attnscope/render/terminal.h"
 #include "attnscope/spec/file_specs.h"
 #include "attnscope/support/text.h"
@@ -11,12 +13,43 @@
 #include "capture_views.h"
 #include "command.h"
 #include "console/output.h"
+#include "console/table.h"
 #include "shared_options.h"
 
 namespace attnscope::cli {
 namespace {
 
 constexpr std::int64_t kMaxTop = 100000;
+
+struct Meaning {
+  HeadStat stat;
+  const char* text;
+};
+// Each a mean over the rows (queries) i that it can be told of; j is a key, a[i,j] the weight.
+constexpr std::array<Meaning, kHeadStatCount> kMeanings = {
+    {{HeadStat::entropy, "how widely a row spreads, -sum of a ln a in nats"},
+     {HeadStat::max, "largest weight of a row"},
+     {HeadStat::self, "a[i,i], the token itself"},
+     {HeadStat::distance, "mean of |i - j| under the weights, in tokens"},
+     {HeadStat::effective_keys, "1 / sum of a squared: keys that share the weight"},
+     {HeadStat::norm_weighted, "sum over keys of the norm of what is moved, |a f(x)|"},
+     {HeadStat::learned_sink, "weight on the learned sink, 0 without one"},
+     {HeadStat::entropy_norm, "entropy / ln(visible keys); rows that see two or more"},
+     {HeadStat::sink, "a[i,0], the first token; rows from 1"},
+     {HeadStat::previous, "a[i,i-1], the token before; rows from 1"},
+     {HeadStat::next, "a[i,i+1], the token after; undefined in causal models"},
+     {HeadStat::duplicate, "weight on earlier tokens of the same id; rows that have one"},
+     {HeadStat::induction, "weight on tokens that followed the same id; rows that have one"}}};
+
+// The statistics by name, for the help.
+std::string statistics_note() {
+  std::string text;
+  for (const Meaning& meaning : kMeanings) {
+    text += pad_to_width(std::string(head_stat_name(meaning.stat)), 16, Align::left) +
+            meaning.text + "\n";
+  }
+  return text + "Exact definitions and sets of rows: src/kernels/README.md";
+}
 
 std::string as_text(const StatsSpec& spec, const HeadGrid& grid) {
   const TerminalStyle style = terminal_style_of(STDOUT_FILENO);
@@ -52,15 +85,15 @@ int run_stats(const Command& command, const CommandLine& line) {
   StatsSpec spec;
   Verb verb(command);
   Options& options = verb.options();
-  options.argument({"FILE", "FILE", "capture file"}, spec.file);
+  options.argument({"FILE", "", "capture file"}, spec.file);
   options.group("What to show");
-  options.text({"--sort", "NAME", "statistic: induction, previous, sink, entropy, max, …"},
-               spec.sort);
+  options.text({"--sort", "NAME", "statistic, see below"}, spec.sort);
   options.text({"--prompt-id", "ID", "one prompt, as in p000000 (default: the mean over all)"},
                spec.prompt_id);
-  options.integer({"--top", "N", "heads listed by name (default 10)"}, {0, kMaxTop}, spec.top);
+  options.integer({"--top", "N", "heads listed by name"}, {0, kMaxTop}, spec.top);
   options.group("Output");
   add_json_option(options, spec.json);
+  verb.note("Statistics (means over rows, one row a query)", statistics_note());
   if (!verb.parse(line)) return 0;
   validate(spec);
 

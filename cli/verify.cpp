@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attnscope/spec/file_specs.h"
+#include "attnscope/support/text.h"
 #include "attnscope/support/utf8.h"
 #include "command.h"
 #include "console/output.h"
@@ -39,7 +40,7 @@ int run_verify(const Command& command, const CommandLine& line) {
   VerifySpec spec;
   Verb verb(command);
   Options& options = verb.options();
-  options.argument({"FILE", "FILE", "result file"}, spec.file);
+  options.argument({"FILE", "", "result file"}, spec.file);
   options.group("Output");
   add_json_option(options, spec.json);
   if (!verb.parse(line)) return 0;
@@ -49,7 +50,7 @@ int run_verify(const Command& command, const CommandLine& line) {
   if (findings.empty()) return 0;
   throw Error(ErrorKind::input, "VF01",
               {.where = escape_untrusted(spec.file),
-               .what = std::to_string(findings.size()) + " of its parts are wrong",
+               .what = "not as it should be: " + count_of(findings.size(), "finding") + " above",
                .next = "write it again; a run of several shards can do so with --resume"});
 }
 

@@ -42,20 +42,16 @@ std::string shell_path(const std::string& path) {
   return plain ? path : "'" + shown + "'";
 }
 
-std::string count_text(std::int64_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 std::string summary(const CaptureResult& result) {
   const CapturePlan& plan = result.plan;
   std::string text = "Wrote " + escape_untrusted(result.path, 4096) + " (" +
                      format_bytes(result.file_bytes) + ") in " + format_number(result.seconds, 3) +
-                     " s: " + count_text(static_cast<std::int64_t>(plan.prompts.size()), "prompt") +
-                     ", " + count_text(plan.tokens, "token") + ", sites: " + site_names(plan) +
-                     ".\n" + "Computed on " + result.device + " in " + result.dtype + " by " +
-                     result.engine + ", " + count_text(result.threads, "thread") + ".\n";
+                     " s: " + count_of(plan.prompts.size(), "prompt") + ", " +
+                     count_of(plan.tokens, "token") + ", sites: " + site_names(plan) + ".\n" +
+                     "Computed on " + result.device + " in " + result.dtype + " by " +
+                     result.engine + ", " + count_of(result.threads, "thread") + ".\n";
   if (result.shards_kept > 0) {
-    text += "Kept from an earlier run: " + count_text(result.shards_kept, "shard") + ".\n";
+    text += "Kept from an earlier run: " + count_of(result.shards_kept, "shard") + ".\n";
   }
   if (!result.heads.empty()) {
     for (const HeadStat stat : {HeadStat::induction, HeadStat::previous, HeadStat::sink}) {

@@ -1,6 +1,5 @@
 // The half of doctor that needs LibTorch: what it is, and the checks of a model. Prints JSON.
 #include <ATen/ATen.h>
-#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <torch/headeronly/version.h>
 
@@ -26,11 +25,6 @@ const char* result_name(CheckResult result) {
       break;
   }
   return "not applicable";
-}
-
-std::string gpu_text() {
-  if (!at::hasCUDA()) return "none: this LibTorch was built without CUDA, or no GPU answers";
-  return std::to_string(at::detail::getCUDAHooks().deviceCount()) + " CUDA device(s)";
 }
 
 nlohmann::ordered_json checks_json(const std::vector<DoctorCheck>& checks) {
@@ -64,7 +58,7 @@ int run_doctor(const DoctorSpec& spec) {
 
   const nlohmann::ordered_json report = {
       {"libtorch", TORCH_VERSION},        {"instructions", at::get_cpu_capability()},
-      {"threads", at::get_num_threads()}, {"gpu", gpu_text()},
+      {"threads", at::get_num_threads()}, {"gpu", describe_gpus()},
       {"model", checkpoint.config.name},  {"device", model.device().str()},
       {"checks", checks_json(checks)},    {"passed", all_passed(checks)}};
   console::print(report.dump() + "\n");

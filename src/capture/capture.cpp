@@ -75,17 +75,6 @@ std::vector<int> heads_per_layer(const ModelConfig& config) {
   return heads;
 }
 
-// A file of the user's that only has the right name must not be lost.
-void check_sidecar(const std::string& path, const DeliveryOptions& output) {
-  struct stat info {};
-  const bool exists = ::lstat(path.c_str(), &info) == 0;
-  if (!exists || output.force || output.resume) return;
-  throw Error(ErrorKind::output, "CA30",
-              {.where = escape_untrusted(path, 4096),
-               .what = "exists already",
-               .next = "choose another -o, or replace both files with --force"});
-}
-
 // Neither the file nor its sidecar may take the place of what the capture reads.
 void check_inputs_are_kept(const CaptureSpec& spec, const Checkpoint& checkpoint) {
   std::vector<std::string> inputs = checkpoint.weight_files;
@@ -182,7 +171,7 @@ class ShardRunner {
     if (run_.spec.fail_on_nan && found > 0) {
       throw Error(ErrorKind::input, "CA41",
                   {.where = "--fail-on-nan",
-                   .what = std::to_string(found) + " values are NaN",
+                   .what = count_of(found, "value") + (found == 1 ? " is" : " are") + " NaN",
                    .next = "look for NaN in the weights: inspect --strict"});
     }
     writer.finish();
@@ -206,8 +195,8 @@ class ShardRunner {
     taps.observers.push_back(&sink);
     sink.begin_batch(planned);
     const RunResult result =
-        at_boundary("forward pass of " + std::to_string(batch.size()) + " prompts of up to " +
-                        std::to_string(batch.padded_length()) + " tokens",
+        at_boundary("forward pass of " + count_of(batch.size(), "prompt") + " of up to " +
+                        count_of(batch.padded_length(), "token"),
                     [&] { return model_.run(batch, taps, options_); });
     run_.nan_values += result.non_finite_outputs;
     sink.end_batch();
@@ -271,8 +260,6 @@ class CaptureJob {
   void run(const PromptSet& prompts) {
     times_.started = utc_now();
     device_ = parse_device(spec_.compute.device);
-    const std::string sidecar = sidecar_path(spec_.output.out);
-    check_sidecar(sidecar, spec_.output);
     check_free_space(spec_.output.out, result_.plan);
     const InputHashes hashes = hash_inputs(checkpoint_, prompts.file_sha256);
     resolved_ = resolve(spec_, result_.plan, device_.str(), at::get_num_threads());
@@ -285,7 +272,7 @@ class CaptureJob {
       add_from_file(spec_.output.out, result_.plan, computed, result_.heads);
     }
     result_.path = spec_.output.out;
-    result_.sidecar = sidecar;
+    result_.sidecar = sidecar_path(spec_.output.out);
     result_.file_bytes = file_size(spec_.output.out);
     result_.shards_kept = std::count(computed.begin(), computed.end(), false);
     result_.device = resolved_.compute.device;
@@ -379,11 +366,7 @@ CaptureResult run_capture(const CaptureSpec& spec, const CaptureContext& context
   result.plan =
       plan_capture(checkpoint.config, std::move(prompts.prompts), planned, context.limits);
   result.prompts_skipped = static_cast<std::int64_t>(prompts.skipped.size());
-  if (!prompts.skipped.empty()) {
-    warnings.add(std::to_string(prompts.skipped.size()) + " lines of the prompt file were passed " +
-                 "over; the first is line " + std::to_string(prompts.skipped.front().line) + ": " +
-                 prompts.skipped.front().reason);
-  }
+  if (!prompts.skipped.empty()) warnings.add(describe_skipped(prompts.skipped));
   if (result.plan.layout == FileLayout::packed && spec.hooks.empty() && !spec.stats_only) {
     warnings.add("the packed layout (more than " + std::to_string(kMaxPromptGroups) +
                  " prompts) keeps head statistics only; name --hooks pattern for the maps too");
@@ -397,8 +380,8 @@ CaptureResult run_capture(const CaptureSpec& spec, const CaptureContext& context
   CaptureJob job(planned, context, checkpoint, result, warnings);
   job.run(prompts);
   if (result.non_finite > 0) {
-    warnings.add(std::to_string(result.non_finite) +
-                 " values of the result are NaN or infinite; they are stored as they are");
+    warnings.add("NaN or infinite, and stored as such: " + count_of(result.non_finite, "value") +
+                 " of the result");
   }
   result.warnings = warnings.lines();
   result.seconds = seconds_since(start);

@@ -7,6 +7,7 @@
 
 #include "attnscope/checkpoint/site_inventory.h"
 #include "attnscope/sites/selectors.h"
+#include "attnscope/spec/prompts.h"
 #include "attnscope/support/error.h"
 #include "attnscope/support/text.h"
 #include "attnscope/support/utf8.h"
@@ -111,25 +112,29 @@ std::vector<HookPlan> select(const ModelConfig& config, const CaptureSpec& spec,
 }
 
 // Words are looked for in both texts of a pair, which are joined for that by a line break.
-std::vector<int> resolve_positions(const EncodedPrompt& prompt, const std::string& list) {
-  if (list.empty()) return {};
-  std::string text = prompt.text;
+std::vector<int> resolve_positions(const EncodedPrompt& prompt, const CaptureSpec& spec) {
+  if (spec.positions.empty()) return {};
+  PromptText text{.text = prompt.text,
+                  .tokens = {},
+                  .spans = {},
+                  .char_offset = static_cast<int>(prompt.user_begin)};
   std::size_t shift = 0;
   if (prompt.pair) {
-    shift = count_code_points(text) + 1;
-    text += "\n" + *prompt.pair;
+    shift = count_code_points(text.text) + 1;
+    text.text += "\n" + *prompt.pair;
   }
-  std::vector<TokenText> tokens;
+  for (const Column& column : prompt.columns) text.spans.push_back({column.name, column.value});
   for (std::size_t i = 0; i < prompt.size(); ++i) {
-    TokenText token{.piece_text = prompt.token_texts[i]};
+    TokenText token;
     if (prompt.special[i] == 0) {
       const std::size_t base = prompt.in_second[i] != 0 ? shift : 0;
       token.char_begin = static_cast<int>(prompt.offsets[i].begin + base);
       token.char_end = static_cast<int>(prompt.offsets[i].end + base);
     }
-    tokens.push_back(std::move(token));
+    text.tokens.push_back(token);
   }
-  std::vector<int> positions = parse_positions(list, text, tokens, "--positions");
+  const std::string line = prompt.line > 0 ? prompt_place(spec.prompts, prompt.line) + ": " : "";
+  std::vector<int> positions = parse_positions(spec.positions, text, line + "--positions");
   if (positions.size() == prompt.size()) positions.clear();
   return positions;
 }
@@ -254,9 +259,9 @@ CapturePlan plan_capture(const ModelConfig& config, std::vector<EncodedPrompt> p
   plan.all_tables = plan.layout == FileLayout::per_prompt || maps;
   for (int l = 0; l < config.n_layers; ++l) plan.statistics_layers.push_back(l);
   for (const EncodedPrompt& prompt : plan.prompts) {
-    const std::string where = prompt_place(spec, prompt.line);
+    const std::string where = prompt_place(spec.prompts, prompt.line);
     check_prompt(config, spec, prompt, where);
-    plan.positions.push_back(resolve_positions(prompt, spec.positions));
+    plan.positions.push_back(resolve_positions(prompt, spec));
   }
   cut_shards(config, spec, limits, plan);
   estimate(config, spec, plan);

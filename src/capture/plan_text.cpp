@@ -5,23 +5,14 @@
 #include "attnscope/support/text.h"
 
 namespace attnscope {
-namespace {
-
-std::string count(std::int64_t n, const std::string& noun) {
-  return std::to_string(n) + " " + noun + (n == 1 ? "" : noun.ends_with("ch") ? "es" : "s");
-}
-
-}  // namespace
-
 std::string describe(const CapturePlan& plan) {
   std::int64_t batches = 0;
   for (const ShardPlan& shard : plan.shards) {
     batches += static_cast<std::int64_t>(shard.batches.size());
   }
   std::string text =
-      "plan: " + count(static_cast<std::int64_t>(plan.prompts.size()), "prompt") + ", " +
-      count(plan.tokens, "token") + ", " + count(batches, "batch") + ", " +
-      count(static_cast<std::int64_t>(plan.shards.size()), "shard") + ", " +
+      "plan: " + count_of(plan.prompts.size(), "prompt") + ", " + count_of(plan.tokens, "token") +
+      ", " + count_of(batches, "batch") + ", " + count_of(plan.shards.size(), "shard") + ", " +
       (plan.layout == FileLayout::packed ? "packed layout, " : "one group a prompt, ") +
       format_number(plan.flop / 1e9, 3) + " GFLOP\n";
   std::size_t width = 0;

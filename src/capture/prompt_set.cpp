@@ -4,48 +4,19 @@
 #include <optional>
 #include <utility>
 
+#include "attnscope/spec/prompts.h"
 #include "attnscope/support/error.h"
+#include "attnscope/support/text.h"
 #include "attnscope/support/utf8.h"
 #include "attnscope/tokenizer/tokenizer.h"
 
 namespace attnscope {
 namespace {
 
-EncodePromptOptions encode_options(const EncodingOptions& o) {
-  EncodePromptOptions out;
-  out.encode.bos = o.bos;
-  out.encode.invalid_utf8 = o.invalid_utf8;
-  switch (o.chat) {
-    case ChatChoice::none:
-      break;
-    case ChatChoice::chatml:
-      out.chat = ChatStyle::chatml;
-      break;
-    case ChatChoice::llama3:
-      out.chat = ChatStyle::llama3;
-      break;
-    case ChatChoice::gemma:
-      out.chat = ChatStyle::gemma;
-      break;
-  }
-  return out;
-}
-
-Prompt inline_prompt(const PromptSource& source) {
-  Prompt prompt;
-  prompt.text = source.prompt.value_or("");
-  prompt.pair = source.pair;
-  prompt.ids = source.ids;
-  prompt.token_types = source.token_types;
-  return prompt;
-}
-
 std::vector<Prompt> read_prompts(const CaptureSpec& spec, PromptSet& set) {
   if (spec.prompts.prompts_file.empty()) return {inline_prompt(spec.prompts)};
-  PromptReadOptions options;
-  options.invalid_utf8 = spec.encoding.invalid_utf8;
-  options.bad_lines = spec.prompts.skip_bad ? BadLines::skip : BadLines::stop;
-  PromptFile file = read_prompt_file(spec.prompts.prompts_file, options);
+  PromptFile file =
+      read_prompt_file(spec.prompts.prompts_file, read_options(spec.prompts, spec.encoding));
   set.skipped = std::move(file.skipped);
   set.file_sha256 = std::move(file.sha256);
   return std::move(file.prompts);
@@ -64,18 +35,7 @@ std::optional<Tokenizer> load_tokenizer(const Checkpoint& checkpoint) {
   return Tokenizer::load(checkpoint.tokenizer_json, checkpoint.tokenizer_config);
 }
 
-[[noreturn]] void rethrow_at(const Error& error, const std::string& where) {
-  ErrorDetail detail = error.detail();
-  detail.where = where;
-  throw Error(error.kind(), error.code(), std::move(detail));
-}
-
 }  // namespace
-
-std::string prompt_place(const CaptureSpec& spec, std::int64_t line) {
-  if (line == 0) return spec.prompts.ids ? "--ids" : "--prompt";
-  return escape_untrusted(spec.prompts.prompts_file, 4096) + ":" + std::to_string(line);
-}
 
 void check_prompt(const ModelConfig& config, const CaptureSpec& spec, const EncodedPrompt& prompt,
                   const std::string& where) {
@@ -105,7 +65,8 @@ void check_prompt(const ModelConfig& config, const CaptureSpec& spec, const Enco
   const bool extendable = config.position != PositionKind::learned;
   if (extendable && spec.beyond_context) return;
   fail("the prompt is longer than the context of the model",
-       "at most " + std::to_string(config.n_context) + " tokens", std::to_string(length),
+       "at most " + count_of(static_cast<std::uint64_t>(config.n_context), "token"),
+       std::to_string(length),
        extendable ? "shorten it, or allow it with --beyond-context"
                   : "shorten it: this model has learned positions and no more of them");
 }
@@ -119,20 +80,21 @@ PromptSet load_prompts(const CaptureSpec& spec, const Checkpoint& checkpoint) {
     throw Error(ErrorKind::input, "CA11",
                 {.where = "--shard",
                  .what = "this part has no prompts",
-                 .expected = "at most " + std::to_string(prompts.size()) + " parts",
+                 .expected = "at most " + count_of(prompts.size(), "part"),
                  .got = std::to_string(spec.shard.count)});
   }
   const std::optional<Tokenizer> tokenizer = load_tokenizer(checkpoint);
   if (tokenizer && tokenizer->id_limit() > checkpoint.config.d_vocab) {
     set.warnings.push_back("the tokenizer has ids up to " +
                            std::to_string(tokenizer->id_limit() - 1) + ", the model only " +
-                           std::to_string(checkpoint.config.d_vocab) + " embeddings");
+                           count_of(checkpoint.config.d_vocab, "embedding"));
   }
-  const EncodePromptOptions options = encode_options(spec.encoding);
+  const Tokenizer* known = tokenizer ? &*tokenizer : nullptr;
+  const EncodePromptOptions options = encode_options(spec.encoding, known);
   for (std::size_t p = begin; p < end; ++p) {
-    const std::string where = prompt_place(spec, prompts[p].line);
+    const std::string where = prompt_place(spec.prompts, prompts[p].line);
     try {
-      EncodedPrompt encoded = encode_prompt(prompts[p], tokenizer ? &*tokenizer : nullptr, options);
+      EncodedPrompt encoded = encode_prompt(prompts[p], known, options);
       check_prompt(checkpoint.config, spec, encoded, where);
       set.prompts.push_back(std::move(encoded));
     } catch (const Error& error) {
@@ -140,14 +102,7 @@ PromptSet load_prompts(const CaptureSpec& spec, const Checkpoint& checkpoint) {
       set.skipped.push_back({prompts[p].line, error.detail().what});
     }
   }
-  if (set.prompts.empty()) {
-    throw Error(ErrorKind::input, "CA11",
-                {.where = escape_untrusted(spec.prompts.prompts_file, 4096),
-                 .what = "no prompt is left: " + std::to_string(set.skipped.size()) +
-                         " lines were passed over",
-                 .got = set.skipped.front().reason + " (line " +
-                        std::to_string(set.skipped.front().line) + ")"});
-  }
+  if (set.prompts.empty()) fail_no_prompts(spec.prompts.prompts_file, set.skipped);
   return set;
 }
 

@@ -30,7 +30,4 @@ PromptSet load_prompts(const CaptureSpec& spec, const Checkpoint& checkpoint);
 void check_prompt(const ModelConfig& config, const CaptureSpec& spec, const EncodedPrompt& prompt,
                   const std::string& where);
 
-// "--prompt", or "FILE:12".
-std::string prompt_place(const CaptureSpec& spec, std::int64_t line);
-
 }  // namespace attnscope

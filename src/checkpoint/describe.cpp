@@ -95,7 +95,7 @@ std::string classifier_text(ClassifierKind kind) {
 }
 
 std::string head_text(const ModelConfig& config) {
-  const std::string outputs = ", " + std::to_string(config.d_vocab_out) + " outputs";
+  const std::string outputs = ", " + count_of(config.d_vocab_out, "output");
   const std::string tied = config.tied_head ? ", tied to the embedding" : "";
   switch (config.head) {
     case HeadKind::none:
@@ -112,7 +112,7 @@ std::string head_text(const ModelConfig& config) {
 
 std::string mask_text(const AttentionSpec& spec) {
   std::string text = spec.mask == MaskKind::causal ? "causal" : "bidirectional";
-  if (spec.window > 0) text += ", window of " + std::to_string(spec.window) + " keys";
+  if (spec.window > 0) text += ", window of " + count_of(spec.window, "key");
   return text;
 }
 

@@ -84,7 +84,7 @@ std::string snapshot_folder(const std::string& cache_folder, Warnings& warnings)
   throw Error(ErrorKind::input, "CK03",
               {.where = where,
                .what = "the cache folder has no refs/main",
-               .got = std::to_string(found.size()) + " snapshots",
+               .got = count_of(found.size(), "snapshot"),
                .next = "name one: " + where + "/snapshots/REVISION"});
 }
 

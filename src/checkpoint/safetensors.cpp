@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "attnscope/support/error.h"
+#include "attnscope/support/text.h"
 #include "attnscope/support/utf8.h"
 #include "tensor_part.h"
 
@@ -25,8 +26,7 @@ std::uint64_t header_length(const InputFile& file, const std::string& where) {
                 {.where = where, .what = what, .expected = expected, .got = got});
   };
   if (file.size() < kLengthBytes) {
-    fail("ST01", "shorter than 8 bytes", "a safetensors file",
-         std::to_string(file.size()) + " bytes");
+    fail("ST01", "shorter than 8 bytes", "a safetensors file", format_bytes(file.size()));
   }
   std::array<unsigned char, kLengthBytes> prefix{};
   file.read(0, prefix.data(), prefix.size());

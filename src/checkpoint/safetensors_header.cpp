@@ -9,6 +9,7 @@
 
 #include "attnscope/checkpoint/safetensors.h"
 #include "attnscope/support/error.h"
+#include "attnscope/support/json.h"
 #include "attnscope/support/text.h"
 #include "attnscope/support/utf8.h"
 #include "shape_text.h"
@@ -44,7 +45,8 @@ std::optional<std::uint64_t> checked_product(std::uint64_t a, std::uint64_t b) {
 //    "__metadata__": {string: string}}
 class HeaderBuilder : public nlohmann::json_sax<json> {
  public:
-  explicit HeaderBuilder(const std::string& where) : where_(where) {}
+  HeaderBuilder(std::string_view header, const std::string& where)
+      : header_(header), where_(where) {}
 
   std::vector<StoredTensor> take() { return std::move(tensors_); }
 
@@ -92,7 +94,7 @@ class HeaderBuilder : public nlohmann::json_sax<json> {
 
   bool key(string_t& k) override {
     if (k.size() > SafetensorsLimits::kNameBytes) {
-      raise("ST18", "a name of " + std::to_string(k.size()) + " bytes: " + quote(k),
+      raise("ST18", "a name of " + count_of(k.size(), "byte") + ": " + quote(k),
             "at most " + std::to_string(SafetensorsLimits::kNameBytes) + " bytes");
     }
     if (state_ == State::top) {
@@ -155,8 +157,10 @@ class HeaderBuilder : public nlohmann::json_sax<json> {
   bool null() override { misplaced("null"); }
   bool binary(binary_t&) override { misplaced("binary data"); }
 
-  bool parse_error(std::size_t position, const std::string&, const json::exception&) override {
-    raise("ST06", "the header is not valid JSON at byte " + std::to_string(8 + position));
+  bool parse_error(std::size_t bytes_read, const std::string&, const json::exception&) override {
+    const JsonProblem problem = find_json_problem(header_, bytes_read);
+    raise("ST06", "the header is not valid JSON at byte " + std::to_string(8 + problem.byte) +
+                      ": " + problem.reason);
   }
 
  private:
@@ -246,6 +250,7 @@ class HeaderBuilder : public nlohmann::json_sax<json> {
     tensors_.push_back(std::move(current_));
   }
 
+  std::string_view header_;
   std::string where_;
   State state_ = State::start;
   Field field_ = Field::none;
@@ -303,15 +308,15 @@ void check_tiling(const std::vector<StoredTensor>& tensors, std::uint64_t data_b
     throw Error(ErrorKind::input, "ST15",
                 {.where = where,
                  .what = "the file is cut",
-                 .expected = std::to_string(end) + " bytes of data",
+                 .expected = count_of(end, "byte") + " of data",
                  .got = std::to_string(data_bytes),
                  .next = "download it again?"});
   }
   if (end < data_bytes) {
     throw Error(ErrorKind::input, "ST14",
                 {.where = where,
-                 .what = std::to_string(data_bytes - end) + " bytes follow the last tensor",
-                 .expected = std::to_string(end) + " bytes of data",
+                 .what = count_of(data_bytes - end, "byte") + " after the last tensor",
+                 .expected = count_of(end, "byte") + " of data",
                  .got = std::to_string(data_bytes)});
   }
 }
@@ -322,7 +327,7 @@ std::vector<StoredTensor> parse_safetensors_header(std::string_view header,
                                                    std::uint64_t data_bytes,
                                                    const std::string& where) {
   check_header_text(header, where);
-  HeaderBuilder builder(where);
+  HeaderBuilder builder(header, where);
   json::sax_parse(header.begin(), header.end(), &builder);
   std::vector<StoredTensor> tensors = builder.take();
   check_tiling(tensors, data_bytes, where);

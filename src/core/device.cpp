@@ -21,21 +21,32 @@ int visible_gpus() {
   return at::hasCUDA() ? static_cast<int>(at::detail::getCUDAHooks().deviceCount()) : 0;
 }
 
-[[noreturn]] void fail_no_gpu(std::string_view text, const std::string& why) {
+// A CUDA build says that it has CUDA only where a GPU answers; what it is linked with is known
+// anywhere.
+bool is_cuda_build() {
+  return at::globalContext().hasCUDART();
+}
+
+constexpr const char* kNoCuda = "this LibTorch was built without CUDA";
+constexpr const char* kNoGpu = "no GPU was found, though this LibTorch was built with CUDA";
+
+[[noreturn]] void fail_no_gpu(std::string_view text, const std::string& why,
+                              const std::string& next) {
   throw Error(ErrorKind::output, "CO10",
               {.where = "--device " + escape_untrusted(text),
                .what = why,
-               .next = "use --device cpu, or a CUDA build of LibTorch on a machine with a GPU"});
+               .next = "use --device cpu, or " + next});
 }
 
 c10::Device gpu(std::string_view text, int index) {
   const int count = visible_gpus();
-  if (count == 0) {
-    fail_no_gpu(text, at::hasCUDA() ? "no GPU is visible" : "this LibTorch knows no CUDA");
+  if (count == 0 && !is_cuda_build()) {
+    fail_no_gpu(text, kNoCuda, "build attnscope with a CUDA LibTorch");
   }
+  if (count == 0) fail_no_gpu(text, kNoGpu, "see whether `nvidia-smi` lists one");
   if (index >= count) {
-    fail_no_gpu(text, "GPU " + std::to_string(index) + " does not exist, there are " +
-                          std::to_string(count));
+    fail_no_gpu(text, "there is no GPU " + std::to_string(index),
+                "one of cuda:0 to cuda:" + std::to_string(count - 1));
   }
   return {c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(index)};
 }
@@ -54,6 +65,12 @@ c10::Device parse_device(std::string_view text) {
               {.where = "--device",
                .what = "unknown device " + quote(text),
                .expected = "auto, cpu, cuda or cuda:N"});
+}
+
+std::string describe_gpus() {
+  const int count = visible_gpus();
+  if (count > 0) return count_of(static_cast<std::uint64_t>(count), "CUDA GPU");
+  return std::string("none: ") + (is_cuda_build() ? kNoGpu : kNoCuda);
 }
 
 void set_up_process(const ProcessOptions& options) {

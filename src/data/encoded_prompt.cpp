@@ -100,7 +100,10 @@ EncodedPrompt from_text(const Prompt& prompt, const Tokenizer& tokenizer,
   EncodedPrompt out;
   const bool replace = options.encode.invalid_utf8 == InvalidUtf8::replace;
   out.text = replace ? replace_invalid_utf8(prompt.text) : prompt.text;
-  if (options.chat) out.text = format_chat(*options.chat, out.text);
+  if (options.chat) {
+    out.text = format_chat(*options.chat, out.text);
+    out.user_begin = count_code_points(chat_opening(*options.chat));
+  }
   Encoding encoding;
   if (prompt.pair) {
     out.pair = replace ? replace_invalid_utf8(*prompt.pair) : *prompt.pair;
@@ -168,6 +171,12 @@ EncodedPrompt encode_prompt(const Prompt& prompt, const Tokenizer* tokenizer,
                 {.where = "--prompt",
                  .what = "the model has no tokenizer.json, so text cannot be encoded",
                  .next = "give token ids instead: --ids 5,17,3"});
+  }
+  if (options.chat && (prompt.ids || prompt.pair)) {
+    throw Error(ErrorKind::input, "PR05",
+                {.where = "--chat",
+                 .what = "a chat format takes one text",
+                 .got = prompt.ids ? "token ids" : "a pair of texts"});
   }
   EncodedPrompt out =
       prompt.ids ? from_ids(prompt, tokenizer) : from_text(prompt, *tokenizer, options);

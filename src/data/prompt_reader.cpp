@@ -253,8 +253,12 @@ class PromptReader::Impl {
   bool next(Prompt& prompt) {
     while (true) {
       try {
-        if (!format_->next(prompt)) return false;
+        if (!format_->next(prompt)) {
+          if (given_ == 0) fail_no_prompts(lines_.file().path(), skipped_);
+          return false;
+        }
         prompt.line = format_->line_number();
+        ++given_;
         return true;
       } catch (const BadLine& bad) {
         report(bad.reason);
@@ -290,7 +294,20 @@ class PromptReader::Impl {
   LineReader lines_;
   std::unique_ptr<Format> format_;
   std::vector<SkippedLine> skipped_;
+  std::int64_t given_ = 0;
 };
+
+namespace {
+
+// "line 7: what is wrong with it".
+std::string first_of(const std::vector<SkippedLine>& skipped) {
+  const SkippedLine& first =
+      *std::min_element(skipped.begin(), skipped.end(),
+                        [](const SkippedLine& a, const SkippedLine& b) { return a.line < b.line; });
+  return "line " + std::to_string(first.line) + ": " + first.reason;
+}
+
+}  // namespace
 
 PromptReader::PromptReader(const std::string& path, const PromptReadOptions& options)
     : impl_(std::make_unique<Impl>(path, options)) {}
@@ -304,6 +321,18 @@ const std::vector<SkippedLine>& PromptReader::skipped() const {
   return impl_->skipped();
 }
 
+void fail_no_prompts(const std::string& path, const std::vector<SkippedLine>& skipped) {
+  throw Error(ErrorKind::input, "PR03",
+              {.where = escape_untrusted(path, 4096),
+               .what = skipped.empty() ? "the file has no prompts"
+                                       : "no line of the file can be used; " + first_of(skipped)});
+}
+
+std::string describe_skipped(const std::vector<SkippedLine>& skipped) {
+  return count_of(skipped.size(), "bad line") + " of the prompt file " +
+         (skipped.size() == 1 ? "is" : "are") + " left out; the first is " + first_of(skipped);
+}
+
 PromptFile read_prompt_file(const std::string& path, const PromptReadOptions& options) {
   PromptFile file;
   PromptReader reader(path, options);
@@ -311,14 +340,6 @@ PromptFile read_prompt_file(const std::string& path, const PromptReadOptions& op
   while (reader.next(prompt)) file.prompts.push_back(std::move(prompt));
   file.skipped = reader.skipped();
   file.sha256 = sha256_of_file(path, "PR01");
-  if (file.prompts.empty()) {
-    throw Error(ErrorKind::input, "PR03",
-                {.where = escape_untrusted(path, 4096),
-                 .what = file.skipped.empty() ? "the file has no prompts"
-                                              : "every line of the file is bad; line " +
-                                                    std::to_string(file.skipped.front().line) +
-                                                    ": " + file.skipped.front().reason});
-  }
   return file;
 }
 

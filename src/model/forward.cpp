@@ -9,6 +9,7 @@
 #include "attnscope/core/row_frame.h"
 #include "attnscope/model/model.h"
 #include "attnscope/support/error.h"
+#include "attnscope/support/text.h"
 #include "forward.h"
 #include "layers.h"
 
@@ -21,11 +22,10 @@ void check_length(const ModelWeights& model, const Batch& batch, ContextLimit li
                         return a.length < b.length;
                       })->length;
   if (longest <= model.config.n_context || limit == ContextLimit::exceed) return;
-  throw Error(
-      ErrorKind::input, "MO11",
-      {.where = model.config.name,
-       .what = "a prompt of " + std::to_string(longest) + " tokens is longer than the context",
-       .expected = "at most " + std::to_string(model.config.n_context)});
+  throw Error(ErrorKind::input, "MO11",
+              {.where = model.config.name,
+               .what = "a prompt of " + count_of(longest, "token") + " is longer than the context",
+               .expected = "at most " + std::to_string(model.config.n_context)});
 }
 
 void check_options(const ModelWeights& model, const RunOptions& options) {

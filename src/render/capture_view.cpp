@@ -146,7 +146,7 @@ HeatMapGrid head_maps(const CaptureReader& file, int prompt, std::span<const Hea
     maps.resize(most);
     std::move(maps.begin(), maps.end(), std::back_inserter(grid.maps));
   }
-  grid.title = std::to_string(heads.size()) + " heads";
+  grid.title = count_of(heads.size(), "head");
   grid.caption = caption_of(file, file.prompt(prompt), prompt, site_info(site).name);
   return grid;
 }

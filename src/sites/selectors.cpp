@@ -92,9 +92,8 @@ std::vector<int> occurrences(const std::u32string& text, const std::u32string& w
 
 class PositionParser {
  public:
-  PositionParser(std::string_view list, std::string_view text, const std::vector<TokenText>& tokens,
-                 std::string_view option)
-      : option_{option, list}, text_(text), tokens_(tokens) {}
+  PositionParser(std::string_view list, const PromptText& prompt, std::string_view option)
+      : option_{option, list}, prompt_(prompt), text_(code_points(prompt.text)) {}
 
   std::vector<int> parse() {
     for (const std::string& part : parts()) add(trim(part));
@@ -127,7 +126,7 @@ class PositionParser {
   }
 
   void add(std::string_view part) {
-    const int count = static_cast<int>(tokens_.size());
+    const int count = static_cast<int>(prompt_.tokens.size());
     if (part.size() >= 2 && part.front() == '"' && part.back() == '"') {
       add_word(part);
     } else if (part == "last" && count > 0) {
@@ -139,25 +138,90 @@ class PositionParser {
                      std::to_string(count) + " from the end");
       }
       chosen_.insert(count + static_cast<int>(*n));
+    } else if (is_name(part)) {
+      add_named(part);
     } else {
       const Span span = parse_span(part, count, "position", part, option_);
       for (int i = span.first; i <= span.last; ++i) chosen_.insert(i);
     }
   }
 
+  static bool is_name(std::string_view part) {
+    return !part.empty() && part != "all" && part != "last" &&
+           std::string_view("0123456789-*\"").find(part.front()) == std::string_view::npos;
+  }
+
+  // The span of this name: words of the text, or code points "[begin, end]".
+  void add_named(std::string_view name) {
+    const auto span = std::find_if(prompt_.spans.begin(), prompt_.spans.end(),
+                                   [name](const NamedSpan& s) { return s.name == name; });
+    if (span == prompt_.spans.end()) fail_unknown_name(name);
+    const std::string column = "column " + quote(name);
+    const std::string_view value = trim(span->value);
+    if (const auto range = code_point_range(value)) {
+      const auto [begin, end] = *range;
+      const auto length = static_cast<std::int64_t>(text_.size()) - prompt_.char_offset;
+      if (begin < 0 || begin >= end || end > length) {
+        fail_span(column + " is no part of the prompt",
+                  "begin before end, from 0 to " + std::to_string(length), quote(value));
+      }
+      add_tokens(static_cast<int>(begin) + prompt_.char_offset,
+                 static_cast<int>(end) + prompt_.char_offset, column);
+      return;
+    }
+    const std::u32string words = code_points(value);
+    const std::vector<int> places = words.empty() ? std::vector<int>{} : occurrences(text_, words);
+    if (places.empty()) {
+      fail_span(column + (words.empty() ? " is empty" : " names words that are not in the prompt"),
+                "words of the prompt, or [begin, end] in characters",
+                words.empty() ? "" : quote(value));
+    }
+    for (const int begin : places) {
+      add_tokens(begin, begin + static_cast<int>(words.size()), column);
+    }
+  }
+
+  // "[3, 7]" as two integers; nothing if it is written in any other way.
+  static std::optional<std::pair<std::int64_t, std::int64_t>> code_point_range(
+      std::string_view value) {
+    if (!value.starts_with('[') || !value.ends_with(']')) return std::nullopt;
+    const std::vector<std::string> ends = split(value.substr(1, value.size() - 2), ',');
+    if (ends.size() != 2) return std::nullopt;
+    const auto begin = parse_integer(trim(ends[0]));
+    const auto end = parse_integer(trim(ends[1]));
+    if (!begin || !end) return std::nullopt;
+    return std::pair(*begin, *end);
+  }
+
+  [[noreturn]] void fail_span(std::string what, std::string expected, std::string got) const {
+    throw Error(ErrorKind::input, "SE23",
+                {.where = std::string(option_.name),
+                 .what = std::move(what),
+                 .expected = std::move(expected),
+                 .got = std::move(got)});
+  }
+
+  [[noreturn]] void fail_unknown_name(std::string_view name) const {
+    std::vector<std::string> names;
+    for (const NamedSpan& span : prompt_.spans) names.push_back(quote(span.name));
+    throw Error(ErrorKind::input, "SE23",
+                {.where = std::string(option_.name),
+                 .what = quote(name) + " is neither a position nor a column of the prompt",
+                 .got = names.empty() ? "no columns" : "the columns " + join(names, ", "),
+                 .next = "a word of the text is written in double quotes"});
+  }
+
   void add_word(std::string_view part) {
     const auto [word, which] = split_word(part);
-    const std::u32string text = code_points(text_);
-    std::vector<int> places = occurrences(text, word);
+    std::vector<int> places = occurrences(text_, word);
     if (places.empty() || which > static_cast<int>(places.size())) {
       const std::string found = std::to_string(places.size());
-      throw Error(
-          ErrorKind::input, "SE21",
-          {.where = std::string(option_.name),
-           .what = "the word " + escape_untrusted(part) + " is not in the prompt",
-           .expected = which > 0 ? "at least " + std::to_string(which) + " occurrences" : "",
-           .got = which > 0 ? found : "",
-           .next = "prompt: " + quote(text_)});
+      throw Error(ErrorKind::input, "SE21",
+                  {.where = std::string(option_.name),
+                   .what = "the word " + escape_untrusted(part) + " is not in the prompt",
+                   .expected = which > 0 ? "at least " + count_of(which, "occurrence") : "",
+                   .got = which > 0 ? found : "",
+                   .next = "prompt: " + quote(prompt_.text)});
     }
     if (which > 0) places = {places[static_cast<std::size_t>(which - 1)]};
     for (const int begin : places) add_tokens(begin, begin + static_cast<int>(word.size()), part);
@@ -193,19 +257,21 @@ class PositionParser {
 
   void add_tokens(int begin, int end, std::string_view part) {
     bool any = false;
-    for (std::size_t i = 0; i < tokens_.size(); ++i) {
-      if (tokens_[i].char_begin < 0) continue;
-      if (tokens_[i].char_begin >= end || tokens_[i].char_end <= begin) continue;
+    for (std::size_t i = 0; i < prompt_.tokens.size(); ++i) {
+      const TokenText& token = prompt_.tokens[i];
+      if (token.char_begin < 0 || token.char_begin >= end || token.char_end <= begin) continue;
       chosen_.insert(static_cast<int>(i));
       any = true;
     }
-    if (!any)
-      bad_part(option_, part, " has no token of its own", "a word that the tokenizer keeps");
+    if (!any) {
+      fail_span("no token holds the characters of " + escape_untrusted(part),
+                "a part that the tokenizer keeps", "");
+    }
   }
 
   Option option_;
-  std::string_view text_;
-  const std::vector<TokenText>& tokens_;
+  const PromptText& prompt_;
+  std::u32string text_;
   std::set<int> chosen_;
 };
 
@@ -257,14 +323,14 @@ std::vector<HeadId> parse_heads(std::string_view text, const std::vector<int>& h
   return {chosen.begin(), chosen.end()};
 }
 
-std::vector<int> parse_positions(std::string_view list, std::string_view text,
-                                 const std::vector<TokenText>& tokens, std::string_view option) {
-  if (const auto bad = first_invalid_utf8(text)) {
+std::vector<int> parse_positions(std::string_view list, const PromptText& prompt,
+                                 std::string_view option) {
+  if (const auto bad = first_invalid_utf8(prompt.text)) {
     throw Error(ErrorKind::input, "SE22",
                 {.where = std::string(option),
                  .what = "the prompt is not valid UTF-8 at byte " + std::to_string(*bad)});
   }
-  return PositionParser(list, text, tokens, option).parse();
+  return PositionParser(list, prompt, option).parse();
 }
 
 }  // namespace attnscope

@@ -102,7 +102,7 @@ Choice parse_choice(std::string_view text, std::string_view option) {
   throw Error(ErrorKind::input, "SP02",
               {.where = std::string(option),
                .what = "unknown value",
-               .expected = join(names, ", "),
+               .expected = "one of " + join(names, ", "),
                .got = quote(text),
                .next = near.empty() ? "" : "did you mean " + quote(near.front()) + "?"});
 }

@@ -34,6 +34,14 @@ void check_range(std::int64_t value, std::int64_t low, std::int64_t high, const 
          std::to_string(value));
 }
 
+// run.h5 has run.json beside it; another ending would let two results share one companion.
+void check_result_name(const std::string& out) {
+  static constexpr std::string_view kEnding = ".h5";
+  const std::string name = out.substr(out.rfind('/') + 1);
+  if (out.empty() || (name.ends_with(kEnding) && name.size() > kEnding.size())) return;
+  refuse("--out", "not a name for a result file", "a name that ends in .h5", quote(out));
+}
+
 void require_model(const std::string& model) {
   require(model, "--model", "give a model folder: -m DIR");
 }
@@ -101,6 +109,7 @@ void validate(const CaptureSpec& s) {
   check_text(s.prompts.prompt, "--prompt", s.encoding.invalid_utf8);
   check_text(s.prompts.pair, "--prompt-pair", s.encoding.invalid_utf8);
   if (!s.output.dry_run) require(s.output.out, "--out", "name the result file: -o run.h5");
+  check_result_name(s.output.out);
   check_list(s.hooks, "--hooks");
   if (s.stats_only && !s.hooks.empty()) refuse("--stats-only", "contradicts --hooks");
   check_list(s.layers, "--layers");
@@ -170,12 +179,14 @@ void validate(const MergeSpec& s) {
     refuse("FILE", "merge needs at least two files", "", std::to_string(s.files.size()));
   }
   require(s.out, "--out", "name the result file: -o all.h5");
+  check_result_name(s.out);
   check_output_is_no_input(s.out, s.files);
 }
 
 void validate(const DiffSpec& s) {
   require(s.left, "FILE", "e.g. diff a.h5 b.h5");
   require(s.right, "FILE", "e.g. diff a.h5 b.h5");
+  check_result_name(s.out);
   check_output_is_no_input(s.out, {s.left, s.right});
 }
 

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -52,7 +53,7 @@ FileLock::FileLock(const std::string& path) : path_(path) {
   // name is looked at again after the lock is taken.
   for (;;) {
     fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (fd_ < 0) fail(path, "cannot create the lock file", errno);
+    if (fd_ < 0) fail_to_create(path, errno);
     if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
       const int error = errno;
       const std::string holder = holder_of(fd_);
@@ -135,9 +136,9 @@ std::string hash_of_file(const std::string& path) {
 void require_writable_folder(const std::string& path) {
   const std::string folder = folder_of(path);
   struct stat info {};
-  if (::stat(folder.c_str(), &info) != 0) fail(folder, "no such output folder", errno);
-  if (!S_ISDIR(info.st_mode)) fail(folder, "the output's folder is not a folder", 0);
-  if (::access(folder.c_str(), W_OK | X_OK) != 0) fail(folder, "cannot write here", errno);
+  if (::stat(folder.c_str(), &info) != 0) fail_to_create(path, errno);
+  if (!S_ISDIR(info.st_mode)) fail_to_create(path, ENOTDIR);
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) fail_to_create(path, errno);
   if (std::filesystem::path(path).filename().empty()) {
     fail(path, "the output needs a file name", 0);
   }
@@ -159,9 +160,9 @@ std::string sidecar_path(const std::string& path) {
 std::uint64_t free_bytes(const std::string& path) {
   struct statvfs info {};
   const std::string folder = storage_detail::folder_of(path);
-  if (::statvfs(folder.c_str(), &info) != 0) {
-    storage_detail::fail(folder, "no such output folder", errno);
-  }
+  if (::statvfs(folder.c_str(), &info) != 0) fail_to_create(path, errno);
+  // A file system without a size (/proc, an unlimited tmpfs) does not say what it can take.
+  if (info.f_blocks == 0) return std::numeric_limits<std::uint64_t>::max();
   return static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
 }
 

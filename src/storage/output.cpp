@@ -72,7 +72,7 @@ std::string value_at(const nlohmann::json& config, const std::string& key) {
     value = &value->at(part);
     begin = end + 1;
   }
-  return quote(value->dump());
+  return escape_untrusted(value->dump());
 }
 
 [[noreturn]] void other_configuration(const std::string& where, const std::string& key,
@@ -116,14 +116,21 @@ struct Output::State {
 };
 
 void Output::State::require_absent() const {
-  for (const std::string& path : {options.path, parts()}) {
-    if (!exists(path)) continue;
-    const bool unfinished = path != options.path;
-    throw Error(ErrorKind::output, "OU10",
-                {.where = escape_untrusted(path, 4096),
-                 .what = unfinished ? "an unfinished run is there" : "the output exists",
-                 .next = unfinished ? "--resume continues it, --force starts over"
-                                    : "choose another -o, or --force to replace it"});
+  const auto fail = [](const std::string& path, std::string what, std::string next) {
+    throw Error(
+        ErrorKind::output, "OU10",
+        {.where = escape_untrusted(path, 4096), .what = std::move(what), .next = std::move(next)});
+  };
+  if (exists(options.path)) {
+    fail(options.path, "the output exists already", "choose another -o, or --force to replace it");
+  }
+  if (exists(parts())) {
+    fail(parts(), "an unfinished run is there", "--resume continues it, --force starts over");
+  }
+  // A file of the user's that only has the right name must not be lost.
+  if (const std::string sidecar = sidecar_path(options.path); exists(sidecar)) {
+    fail(sidecar, "a file with the name of the output's companion exists already",
+         "choose another -o, or --force to replace it");
   }
 }
 

@@ -39,4 +39,10 @@ int Error::exit_code() const {
   return 1;
 }
 
+void rethrow_at(const Error& error, std::string where) {
+  ErrorDetail detail = error.detail();
+  detail.where = std::move(where);
+  throw Error(error.kind(), error.code(), std::move(detail));
+}
+
 }  // namespace attnscope

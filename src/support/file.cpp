@@ -25,6 +25,13 @@ std::string reason(int error) {
               {.where = escape_untrusted(path, 4096), .what = what + ": " + reason(error)});
 }
 
+[[noreturn]] void fail_because_it_exists(const std::string& path) {
+  throw Error(ErrorKind::output, "OU02",
+              {.where = escape_untrusted(path, 4096),
+               .what = "the file exists already",
+               .next = "choose another -o, or replace it with --force"});
+}
+
 void write_all(int fd, std::string_view content, const std::string& path) {
   while (!content.empty()) {
     const ssize_t n = ::write(fd, content.data(), content.size());
@@ -115,15 +122,30 @@ void check_output_is_no_input(const std::string& output, const std::vector<std::
   }
 }
 
+void fail_to_create(const std::string& path, int error) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(path).has_parent_path() ? fs::path(path).parent_path() : ".";
+  std::error_code unknown;
+  const bool missing = !fs::exists(folder, unknown);
+  const std::string shown = escape_untrusted(folder.string(), 4096);
+  // The kernel says "no such file" also of a folder whose file system takes no new files.
+  const std::string why = error == ENOENT ? "its file system takes no new files" : reason(error);
+  throw Error(ErrorKind::output, "OU02",
+              {.where = escape_untrusted(path, 4096),
+               .what = missing ? "the folder " + shown + " does not exist"
+                               : "cannot create a file in the folder " + shown + ": " + why,
+               .next = missing ? "make the folder, or choose another -o" : "choose another -o"});
+}
+
 void write_file_atomically(const std::string& path, std::string_view content, WriteMode mode) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::path(path).has_parent_path() ? fs::path(path).parent_path() : ".";
   const std::string temporary = path + ".tmp." + std::to_string(::getpid());
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (fd < 0) output_error(temporary, "cannot create", errno);
+  if (fd < 0) fail_to_create(path, errno);
   try {
-    write_all(fd, content, temporary);
-    if (::fsync(fd) != 0) output_error(temporary, "cannot sync", errno);
+    write_all(fd, content, path);
+    if (::fsync(fd) != 0) output_error(path, "cannot write to the disk", errno);
     ::close(fd);
   } catch (...) {
     ::close(fd);
@@ -136,6 +158,7 @@ void write_file_atomically(const std::string& path, std::string_view content, Wr
       create ? ::link(temporary.c_str(), path.c_str()) : ::rename(temporary.c_str(), path.c_str());
   const int error = errno;
   if (create || status != 0) ::unlink(temporary.c_str());
+  if (create && error == EEXIST && status != 0) fail_because_it_exists(path);
   if (status != 0) output_error(path, "cannot create", error);
   const int dir = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (dir >= 0) {

@@ -1,5 +1,8 @@
 #include "attnscope/support/json.h"
 
+#include <algorithm>
+#include <cctype>
+#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -16,8 +19,9 @@ using nlohmann::json;
 // Builds the DOM while checking what nlohmann's own builder lets pass.
 class StrictBuilder : public nlohmann::json_sax<json> {
  public:
-  StrictBuilder(const JsonLimits& limits, std::string where, std::string code)
-      : limits_(limits), where_(std::move(where)), code_(std::move(code)) {}
+  StrictBuilder(std::string_view text, const JsonLimits& limits, std::string where,
+                std::string code)
+      : text_(text), limits_(limits), where_(std::move(where)), code_(std::move(code)) {}
 
   json take() { return std::move(root_); }
 
@@ -26,7 +30,7 @@ class StrictBuilder : public nlohmann::json_sax<json> {
   bool number_integer(number_integer_t v) override { return put(v); }
   bool number_unsigned(number_unsigned_t v) override { return put(v); }
   bool number_float(number_float_t v, const string_t& text) override {
-    if (!std::isfinite(v)) fail("number " + quote(text) + " does not fit a double");
+    if (!std::isfinite(v)) fail("the number " + quote(text) + " is too large");
     return put(v);
   }
   bool string(string_t& v) override { return put(std::move(v)); }
@@ -41,13 +45,8 @@ class StrictBuilder : public nlohmann::json_sax<json> {
     key_ = std::move(k);
     return true;
   }
-  bool parse_error(std::size_t position, const std::string&, const json::exception& e) override {
-    std::string what = e.what();
-    const std::size_t colon = what.rfind(": ");
-    if (colon != std::string::npos) what = what.substr(colon + 2);
-    // nlohmann counts the bytes read, the bad one included.
-    const std::size_t at = position == 0 ? 0 : position - 1;
-    fail("not valid JSON at byte " + std::to_string(at) + ": " + escape_untrusted(what, 200));
+  bool parse_error(std::size_t bytes_read, const std::string&, const json::exception&) override {
+    fail(describe(find_json_problem(text_, bytes_read), text_));
   }
 
  private:
@@ -90,6 +89,7 @@ class StrictBuilder : public nlohmann::json_sax<json> {
     return true;
   }
 
+  std::string_view text_;
   JsonLimits limits_;
   std::string where_;
   std::string code_;
@@ -97,6 +97,64 @@ class StrictBuilder : public nlohmann::json_sax<json> {
   std::vector<json*> stack_;
   std::string key_;
 };
+
+// A number that is well written and fits no double.
+bool is_too_large(std::string_view text) {
+  double value = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return status == std::errc::result_out_of_range && end == text.data() + text.size();
+}
+
+bool is_word_character(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '+' || c == '-' ||
+         c == '.';
+}
+
+// "nul", "-": looks like a word or number and is no value of JSON.
+bool is_broken_word(std::string_view text) {
+  const bool value = text == "true" || text == "false" || text == "null" || is_too_large(text) ||
+                     parse_number(text).has_value();
+  return is_word_character(text.front()) && !value;
+}
+
+// A piece of the text as a person sees it: a string, a word or number, a single character.
+struct Token {
+  std::size_t begin = 0;
+  std::string_view text;
+  bool closed = false;             // of a string: its second quote is there
+  bool ends_in_surrogate = false;  // of a string: the half of a pair, \uD8xx to \uDBxx
+  bool is_string() const { return text.starts_with('"'); }
+};
+
+Token string_at(std::string_view text, std::size_t begin) {
+  std::size_t end = begin + 1;
+  while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
+  Token token{.begin = begin, .text = text.substr(begin, end + 1 - begin)};
+  token.closed = end < text.size();
+  const std::string_view tail = text.substr(0, std::min(end, text.size()));
+  const std::size_t escape = tail.rfind("\\u");
+  token.ends_in_surrogate = escape != std::string_view::npos && escape + 6 == tail.size() &&
+                            (tail[escape + 2] == 'd' || tail[escape + 2] == 'D') &&
+                            std::string_view("89abAB").find(tail[escape + 3]) != tail.npos;
+  return token;
+}
+
+// The one that holds the byte at `at`.
+Token token_with(std::string_view text, std::size_t at) {
+  for (std::size_t begin = 0;;) {
+    Token token{.begin = begin};
+    if (text[begin] == '"') {
+      token = string_at(text, begin);
+    } else {
+      std::size_t end = begin;
+      while (end < text.size() && is_word_character(text[end])) ++end;
+      if (end == begin) next_code_point(text, end);
+      token.text = text.substr(begin, end - begin);
+    }
+    begin += token.text.size();
+    if (at < begin || begin >= text.size()) return token;
+  }
+}
 
 std::string show_number(double v) {
   std::string text = format_number(v);
@@ -127,13 +185,50 @@ std::string json_type_name(const json& value) {
   }
 }
 
+JsonProblem find_json_problem(std::string_view text, std::size_t bytes_read) {
+  // The parser counts the bytes it has read, the one that it did not like included.
+  const std::size_t last = bytes_read == 0 ? 0 : bytes_read - 1;
+  if (trim(text).empty()) return {0, "the text is empty"};
+  Token token = token_with(text, std::min(last, text.size() - 1));
+  if (last >= text.size()) {
+    const bool in_string = token.is_string() && !token.closed;
+    return {text.size(), in_string ? "the text ends inside a string" : "the text ends too early"};
+  }
+  if (token.is_string() &&
+      (last + 1 < token.begin + token.text.size() || token.ends_in_surrogate)) {
+    const bool control = static_cast<unsigned char>(text[last]) < 0x20;
+    return {last, control ? "a control character in a string is not written as an escape"
+                          : "a wrong escape in a string"};
+  }
+  // The parser notices a broken word at the character behind it.
+  if (token.begin > 0) {
+    const Token before = token_with(text, token.begin - 1);
+    if (is_broken_word(before.text)) token = before;
+  }
+  if (is_too_large(token.text)) {
+    return {token.begin, "the number " + quote(token.text, 40) + " is too large"};
+  }
+  return {token.begin, "unexpected " + quote(token.text, 40)};
+}
+
+std::string describe(const JsonProblem& problem, std::string_view text) {
+  const std::string_view before = text.substr(0, problem.byte);
+  const auto lines = std::count(before.begin(), before.end(), '\n');
+  const std::size_t line_start = lines == 0 ? 0 : before.rfind('\n') + 1;
+  const std::string line =
+      text.find('\n') == std::string_view::npos ? "" : "line " + std::to_string(lines + 1) + ", ";
+  return "not valid JSON at " + line + "column " +
+         std::to_string(count_code_points(before.substr(line_start)) + 1) + " (byte " +
+         std::to_string(problem.byte) + "): " + problem.reason;
+}
+
 json parse_json(std::string_view text, const std::string& where, const std::string& code,
                 const JsonLimits& limits) {
   if (const auto bad = first_invalid_utf8(text)) {
     throw Error(ErrorKind::input, code,
                 {.where = where, .what = "not valid UTF-8 at byte " + std::to_string(*bad)});
   }
-  StrictBuilder builder(limits, where, code);
+  StrictBuilder builder(text, limits, where, code);
   json::sax_parse(text.begin(), text.end(), &builder);
   return builder.take();
 }

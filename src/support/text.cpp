@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <initializer_list>
 
 namespace attnscope {
 
@@ -33,7 +34,22 @@ std::string format_bytes(std::uint64_t bytes) {
     ++unit;
   }
   const double shown = unit == 0 || value >= 100 ? std::round(value) : std::round(value * 10) / 10;
+  if (bytes == 1) return "1 byte";
   return format_number(shown) + " " + kUnits[unit];
+}
+
+std::string count_of(std::uint64_t count, std::string_view noun) {
+  std::string text = std::to_string(count) + " " + std::string(noun);
+  if (count == 1) return text;
+  const auto ends_with_any = [noun](std::initializer_list<std::string_view> endings) {
+    return std::any_of(endings.begin(), endings.end(),
+                       [noun](std::string_view ending) { return noun.ends_with(ending); });
+  };
+  if (noun.ends_with('y') && !ends_with_any({"ay", "ey", "oy", "uy"})) {
+    text.pop_back();
+    return text + "ies";
+  }
+  return text + (ends_with_any({"ch", "sh", "s", "x"}) ? "es" : "s");
 }
 
 std::optional<std::int64_t> parse_integer(std::string_view text) {

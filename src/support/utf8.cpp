@@ -117,7 +117,8 @@ std::string escape_untrusted(std::string_view text, std::size_t max_bytes) {
 }
 
 std::string quote(std::string_view text, std::size_t max_bytes) {
-  return '"' + escape_untrusted(text, max_bytes) + '"';
+  const char mark = text.find('"') == std::string_view::npos ? '"' : '\'';
+  return mark + escape_untrusted(text, max_bytes) + mark;
 }
 
 }  // namespace attnscope

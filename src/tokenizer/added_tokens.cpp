@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attnscope/support/error.h"
+#include "attnscope/support/text.h"
 #include "attnscope/support/utf8.h"
 #include "loading.h"
 #include "unicode.h"
@@ -68,7 +69,7 @@ void AddedTokens::check(const JsonObject& entry, const AddedToken& token,
   if (token.content.empty()) fail(entry, token, "is empty");
   if (token.content.size() > kMaxPieceBytes) {
     fail(entry, token,
-         "has " + std::to_string(token.content.size()) + " bytes, the limit is " +
+         "has " + count_of(token.content.size(), "byte") + ", the limit is " +
              std::to_string(kMaxPieceBytes));
   }
   if (by_content_.contains(token.content)) fail(entry, token, "is listed twice");

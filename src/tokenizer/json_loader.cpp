@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "attnscope/support/error.h"
+#include "attnscope/support/json.h"
 #include "attnscope/support/utf8.h"
 
 namespace attnscope::tok {
@@ -17,7 +18,7 @@ constexpr std::size_t kMaxKeyBytes = 4096;
 // Sends the values of model.vocab and model.merges to the tables and everything else to a document.
 class Reader final : public nlohmann::json_sax<json> {
  public:
-  explicit Reader(TokenizerFile& file) : file_(file) {}
+  Reader(std::string_view text, TokenizerFile& file) : text_(text), file_(file) {}
 
   bool null() override { return section_ == Section::document ? put(nullptr) : unexpected("null"); }
   bool boolean(bool v) override {
@@ -35,7 +36,7 @@ class Reader final : public nlohmann::json_sax<json> {
     return id(static_cast<std::int64_t>(v));
   }
   bool number_float(number_float_t v, const string_t& text) override {
-    if (!std::isfinite(v)) fail("TK01", "number " + quote(text) + " does not fit a double");
+    if (!std::isfinite(v)) fail("TK01", "the number " + quote(text) + " is too large");
     if (section_ == Section::document) return put(v);
     return section_ == Section::map ? unexpected("a fraction") : score(v);
   }
@@ -125,13 +126,8 @@ class Reader final : public nlohmann::json_sax<json> {
     return true;
   }
 
-  bool parse_error(std::size_t position, const std::string&, const json::exception& e) override {
-    std::string what = e.what();
-    if (const std::size_t colon = what.rfind(": "); colon != std::string::npos) {
-      what = what.substr(colon + 2);
-    }
-    fail("TK01", "not valid JSON at byte " + std::to_string(position) + ": " +
-                     escape_untrusted(what, 200) + "; is the file cut?");
+  bool parse_error(std::size_t bytes_read, const std::string&, const json::exception&) override {
+    fail("TK01", describe(find_json_problem(text_, bytes_read), text_));
   }
 
  private:
@@ -262,6 +258,7 @@ class Reader final : public nlohmann::json_sax<json> {
     return true;
   }
 
+  std::string_view text_;
   TokenizerFile& file_;
   Section section_ = Section::document;
   std::size_t depth_ = 0;
@@ -296,7 +293,7 @@ TokenizerFile parse_tokenizer_file(std::string_view text, const std::string& whe
   file.where = where;
   // An entry of a vocabulary or a merge takes some 20 bytes of the file.
   file.tables.vocabulary.reserve(text.size() / 40);
-  Reader reader(file);
+  Reader reader(text, file);
   json::sax_parse(text.begin(), text.end(), &reader);
   if (const auto twice = file.tables.vocabulary.finish()) {
     throw Error(ErrorKind::input, "TK06",

@@ -26,7 +26,6 @@ namespace {
 
 constexpr std::uint64_t kMaxFileBytes = 256ull << 20;
 constexpr std::uint64_t kMaxCompanionBytes = 16ull << 20;
-constexpr std::size_t kMaxTextBytes = std::size_t{1} << 30;
 
 // For each byte of `text` (and its end), how many code points begin before it; empty when every
 // byte is one code point.
@@ -46,11 +45,13 @@ std::vector<std::uint32_t> code_point_index(std::string_view text) {
 
 // `text` as valid UTF-8: itself, or a repaired copy in `storage`.
 std::string_view checked_text(std::string_view text, InvalidUtf8 policy, std::string& storage) {
-  if (text.size() > kMaxTextBytes) {
+  if (text.size() > Tokenizer::kMaxTextBytes) {
     throw Error(ErrorKind::limit, "TK52",
                 {.where = "text",
-                 .what = "text of " + std::to_string(text.size()) + " bytes",
-                 .expected = "at most " + std::to_string(kMaxTextBytes)});
+                 .what = "the text is too long",
+                 .expected = "at most " + std::to_string(Tokenizer::kMaxTextBytes) + " bytes",
+                 .got = std::to_string(text.size()),
+                 .next = "split it into several prompts"});
   }
   const auto bad = first_invalid_utf8(text);
   if (!bad) return text;

@@ -62,6 +62,20 @@ def text_capture():
     return captured("text", "--prompt", "Once upon a time", "--hooks", "pattern,attn_scores,z")
 
 
+OPTION_LINE = re.compile(r"^  (?:-\w,)?(--[a-z0-9-]+)(?: (\S+))?", re.M)
+
+
+@functools.cache
+def help_of(verb):
+    return run(verb, "--help").out
+
+
+def options_of(verb):
+    """Long name → what its value is called ("" for a flag), as the help says."""
+    # A flag's name is followed by the column of spaces before its text.
+    return {name: value or "" for name, value in OPTION_LINE.findall(help_of(verb))}
+
+
 class CliTest(unittest.TestCase):
     maxDiff = None
 

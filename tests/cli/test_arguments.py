@@ -1,5 +1,6 @@
 """Bad command lines: exit 2, one line, and the nearest thing that exists."""
 import os
+import shutil
 import subprocess
 import unittest
 
@@ -58,6 +59,89 @@ class Contradictions(CliTest):
         self.assert_error(run("diff", "a.h5"), 2, "B")
         self.assert_error(run("show", "run.h5"), 2, "--head")
         self.assert_error(run("capture", "--prompt"), 2, "--prompt", "value")
+
+
+class EmptyValues(CliTest):
+    """An empty variable of a script must not mean the default."""
+
+    def test_no_option_takes_one(self):
+        seen = 0
+        for verb in support.VERBS:
+            for option, value in support.options_of(verb).items():
+                if not value or option == "--prompt":
+                    continue
+                seen += 1
+                with self.subTest(verb=verb, option=option):
+                    self.assert_error(run(verb, option, ""), 2, option, "empty")
+                    self.assert_error(run(verb, option + "="), 2, option)
+        self.assertGreater(seen, 40)
+
+    def test_no_file_is_called_nothing(self):
+        for verb in ("inspect", "stats", "show", "export", "verify", "merge", "diff"):
+            with self.subTest(verb=verb):
+                self.assert_error(run(verb, "", "b.h5", "-o", "x.h5")
+                                  if verb in ("merge", "diff") else run(verb, ""), 2, "empty")
+
+    def test_an_empty_prompt_is_the_tokenizers_business(self):
+        result = self.assert_error(run("tokenize", "-m", support.MODEL, "--prompt", ""), 2)
+        self.assertIn("no tokens", result.err)
+
+
+class ResultNames(CliTest):
+    """Every result has a companion FILE.json of its own: names end in .h5."""
+
+    def test_other_endings_are_refused(self):
+        (self.folder / "run.json").write_text("{}")
+        for name in ("run", "run.txt", "run.hdf5", "run.json", ".h5", "folder/", "run.h5.txt"):
+            for verb in (CAPTURE[:-2], ["merge", "a.h5", "b.h5"], ["diff", "a.h5", "b.h5"]):
+                with self.subTest(name=name, verb=verb[0]):
+                    self.assert_error(run(*verb, "-o", name, "--force", cwd=self.folder), 2,
+                                      "--out", ".h5", f'"{name}"')
+        self.assertEqual(os.listdir(self.folder), ["run.json"])
+
+
+class BadJson(CliTest):
+    """Every kind of JSON that is read says where it is wrong and what stands there, in words."""
+    CASES = {'{"a": NaN}': '"NaN"', '{"a": 1e400}': "too large", '{"a": 1': "ends too early",
+             '{"a": "x': "ends inside a string", "{'a': 1}": "unexpected", '{"a": tru}': '"tru"'}
+    JARGON = ("exception", "literal", "syntax error", "last read", "parse")
+
+    def model(self):
+        folder = self.folder / "model"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(support.MODEL, folder)
+        return folder
+
+    def test_in_every_file(self):
+        model = self.model()
+        (self.folder / "p.jsonl").write_text("")
+        tokenize = ["tokenize", "-m", model, "--prompt", "x"]
+        places = {
+            model / "config.json": ["inspect", model],
+            model / "tokenizer.json": tokenize,
+            model / "tokenizer_config.json": tokenize,
+            model / "model.safetensors.index.json": ["inspect", model],
+            self.folder / "custom.json": ["inspect", self.folder / "custom.json"],
+            self.folder / "spec.json": ["capture", "--spec", self.folder / "spec.json"],
+            self.folder / "p.jsonl": [*tokenize[:3], "--prompts", self.folder / "p.jsonl"],
+            model / "model.safetensors": ["inspect", model],
+        }
+        for path, command in places.items():
+            self.model()
+            if path.name.endswith("index.json"):
+                (model / "model.safetensors").unlink()
+            for text, says in self.CASES.items():
+                with self.subTest(path=path.name, text=text):
+                    if path.suffix == ".safetensors" and text == '{"a": 1':
+                        text = '{"a": {"dtype": "F32"'
+                    content = text.encode()
+                    if path.suffix == ".safetensors":
+                        content = len(content).to_bytes(8, "little") + content
+                    path.write_bytes(content)
+                    result = self.assert_error(run(*command), 2, path.name, "not valid JSON at",
+                                               "byte", says)
+                    for word in self.JARGON:
+                        self.assertNotIn(word, result.err)
 
 
 class Numbers(CliTest):

@@ -63,6 +63,35 @@ class Values(CliTest):
             self.assertEqual(part.attrs["q_positions"].tolist(), [1, last])
             numpy.testing.assert_array_equal(part[()], whole[numpy.ix_([0, 2], [1, last])])
 
+    def test_positions_by_the_name_of_a_column(self):
+        texts = ["Mary gave the book", "The book was for Mary"]
+        offsets = ["[5,9]", "[0,3]"]
+        prompts = self.folder / "p.csv"
+        prompts.write_text("text,who,part\n" + "".join(
+            f'{t},Mary,"{o}"\n' for t, o in zip(texts, offsets)))
+        tokens = [json.loads(line) for line in run(
+            "tokenize", "-m", support.MODEL, "--json", "--prompts", prompts).out.splitlines()]
+        for column, spans in (("who", [(t.index("Mary"), t.index("Mary") + 4) for t in texts]),
+                              ("part", [tuple(json.loads(o)) for o in offsets])):
+            with self.subTest(column), self.capture(
+                    "-m", support.MODEL, "--prompts", prompts, "--positions",
+                    f"{column},-1", "--force") as file:
+                for i, (begin, end) in enumerate(spans):
+                    expected = [p for p, (b, e) in enumerate(tokens[i]["offsets"])
+                                if b < end and begin < e]
+                    expected = sorted({*expected, len(tokens[i]["offsets"]) - 1})
+                    part = cache_of(file, f"p00000{i}")["blocks.0.attn.hook_pattern"]
+                    self.assertEqual(part.attrs["q_positions"].tolist(), expected)
+
+    def test_a_prompt_without_the_span_is_named(self):
+        prompts = self.folder / "p.jsonl"
+        prompts.write_text('{"text": "Mary left", "who": "Mary"}\n{"text": "Ann left"}\n')
+        for name, line in (("who", 2), ("whom", 1)):
+            result = run("capture", "-m", support.MODEL, "--prompts", prompts, "--positions", name,
+                         "-o", self.folder / "x.h5")
+            self.assert_error(result, 2, f"p.jsonl:{line}: --positions", f'"{name}"')
+            self.assertFalse((self.folder / "x.h5").exists())
+
     def test_stats_only_stores_no_map(self):
         with self.capture("-m", support.MODEL, "--prompt", "Once upon", "--stats-only") as file:
             prompt = file["prompts/p000000"]

@@ -19,6 +19,24 @@ class Doctor(CliTest):
         self.assertTrue(report["passed"])
         self.assertGreater(len(report["checks"]), 5)
 
+    def test_it_says_why_there_is_no_gpu(self):
+        report = self.report()
+        if "GPU" in report["gpu"] and not report["gpu"].startswith("none"):
+            self.skipTest("this machine has a GPU")
+        none, why = report["gpu"].split(": ", 1)
+        self.assertEqual(none, "none")
+        # Whichever of the two it is, asking for one says the same.
+        self.assertIn(why, ("this LibTorch was built without CUDA",
+                            "no GPU was found, though this LibTorch was built with CUDA"))
+        linked = support.subprocess.run(["ldd", support.RUNNER], capture_output=True, text=True,
+                                        check=True).stdout
+        self.assertEqual("without CUDA" in why, "libtorch_cuda" not in linked)
+        for verb in (["doctor"], ["capture", "-m", support.MODEL, "--prompt", "x", "-o",
+                                  self.folder / "x.h5"]):
+            result = run(*verb, "--device", "cuda")
+            self.assertEqual(result.code, 3, result)
+            self.assertIn(f"--device cuda: {why}; use --device cpu", result.err)
+
     def test_every_family_passes(self):
         for family in sorted(p.name for p in (support.FIXTURES / "families").iterdir()):
             with self.subTest(family):

@@ -277,8 +277,24 @@ class Diff(CliTest):
                     entry = by_name[name, head]
                     self.assertAlmostEqual(entry["largest"], part.max(), places=6)
                     self.assertGreater(entry["largest"], 0)
+            changes = numpy.concatenate([
+                numpy.abs(cache_b[name][()].astype("f8") - cache_a[name][()]).ravel()
+                for name in cache_a])
+            self.assertAlmostEqual(report["overall"]["largest"], changes.max(), places=6)
+            self.assertAlmostEqual(report["overall"]["mean"], changes.mean(), places=6)
+            self.assertEqual(report["overall"]["values"], len(changes))
         text = self.assert_ok(run("diff", a, b)).out
         self.assertIn("blocks.0.attn.hook_pattern", text)
+        last = text.splitlines()[-1].split()
+        self.assertEqual((last[0], last[3]), ("all", str(len(changes))))
+        self.assertAlmostEqual(float(last[1]), changes.max(), places=3)
+
+    def test_what_cannot_be_compared_is_listed(self):
+        a = support.captured("rows_a", "--prompt", "Once upon a time", "--positions", "0,1")
+        report = json.loads(self.assert_ok(run("diff", a, support.text_capture(), "--json")).out)
+        self.assertIn("blocks.0.attn.hook_pattern", report["other_shape"])
+        text = self.assert_ok(run("diff", a, support.text_capture())).out
+        self.assertRegex(text, r"other shape or positions: .*blocks\.0\.attn\.hook_pattern")
 
     def test_a_file_with_itself(self):
         a = support.text_capture()

@@ -39,6 +39,41 @@ class Help(CliTest):
                 for line in result.out.splitlines():
                     self.assertLessEqual(len(line), 100, line)
 
+    def test_every_value_has_a_default_or_is_required(self):
+        # Without these there simply is no such thing.
+        absent = {"--prompt", "--prompt-pair", "--ids", "--prompts", "--spec", "--head", "--heads"}
+        for verb in support.VERBS:
+            entries = re.split(r"(?m)^  (?=-)", support.help_of(verb))
+            for option, value in support.options_of(verb).items():
+                if not value or (option in absent and (verb, option) != ("show", "--head")):
+                    continue
+                with self.subTest(verb=verb, option=option):
+                    [entry] = [e for e in entries if re.match(rf"(-\w,)?{option} ", e)]
+                    self.assertRegex(" ".join(entry.split("\n\n")[0].split()),
+                                     r"\((default: .+|required)\)")
+
+    def test_nothing_is_said_twice(self):
+        for verb in support.VERBS:
+            self.assertNotRegex(support.help_of(verb), r"(?m)^  (?:-\w,)?-*(\S+) +\1\b")
+            self.assertNotIn("(1x)", support.help_of(verb))
+            self.assertNotIn("…", support.help_of(verb))
+
+    def test_prompt_files_are_described(self):
+        for verb in ("tokenize", "capture"):
+            text = support.help_of(verb)
+            for word in (".txt", ".jsonl", ".csv", ".tsv", "text", "prompt", "pair", "ids",
+                         "token_types", "16 MiB"):
+                self.assertIn(word, text)
+
+    def test_statistics_are_those_of_a_file(self):
+        result = run("stats", support.text_capture(), "--sort", "no-such")
+        self.assert_error(result, 2, "one of ")
+        stored = re.search(r"one of ([a-z_, ]+?)(?:, got|;)", result.err).group(1).split(", ")
+        listed = re.search(r"(?ms)^Statistics.*?:\n(.*?)\n\n", support.help_of("stats")).group(1)
+        named = re.findall(r"^  ([a-z_]+)  ", listed, re.M)
+        self.assertEqual(sorted(named), sorted(stored))
+        self.assertTrue((support.SOURCE / re.search(r"src/\S+", listed).group(0)).exists())
+
     def test_no_escape_codes_in_a_pipe(self):
         for verb in support.VERBS:
             self.assertNotIn("\033", run(verb, "--help", env={"TERM": "xterm-256color"}).out)
@@ -48,6 +83,7 @@ class Examples(CliTest):
     def test_every_example_runs(self):
         shutil.copytree(support.MODEL, self.folder / "my-model")
         (self.folder / "prompts.txt").write_text("Once upon a time\nThe cat sat.\n")
+        (self.folder / "pairs.csv").write_text("text,subject\nOnce upon a time,time\n")
         shutil.copy(support.text_capture(), self.folder / "run.h5")
         shutil.copy(support.text_capture(), self.folder / "a.h5")
         shutil.copy(support.captured("other", "--prompt", "Once upon a time", "--dtype", "f64",

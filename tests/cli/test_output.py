@@ -32,7 +32,9 @@ class Existing(CliTest):
             for name in ("x.png", "x.h5"):
                 (self.folder / name).write_bytes(b"precious")
             name = "x.png" if arguments[0] == "export" else "x.h5"
-            self.assert_error(run(*arguments, "-o", self.folder / name), 3, name)
+            refused = self.assert_error(run(*arguments, "-o", self.folder / name), 3, name,
+                                        "exists already", "--force")
+            self.assertNotIn(".tmp", refused.err)
             self.assertEqual((self.folder / name).read_bytes(), b"precious")
             self.assert_ok(run(*arguments, "-o", self.folder / name, "--force"))
 
@@ -43,11 +45,17 @@ class Existing(CliTest):
         (self.folder / "q.txt").write_text("Once\n")
         model = self.folder / "model"
         before = {path: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}
+        spec = {"model": str(model), "prompt": "Once"}
+        (self.folder / "run.json").write_text(json.dumps(spec))
+        (self.folder / "spec.h5").write_text(json.dumps(spec))
+        (self.folder / "q.h5").symlink_to("q.txt")
+        before |= {path: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}
         for arguments in (
-                ["capture", "-m", model, "--prompt", "Once", "-o", model / "model.safetensors"],
                 ["capture", "-m", model, "--prompt", "Once", "-o", model / "config.h5"],
                 ["capture", "-m", model, "--prompts", self.folder / "q.txt", "-o",
-                 self.folder / "q.txt"],
+                 self.folder / "q.h5"],
+                ["capture", "--spec", self.folder / "run.json", "-o", self.folder / "run.h5"],
+                ["capture", "--spec", self.folder / "spec.h5", "-o", self.folder / "spec.h5"],
                 ["export", file, "--head", "0.0", "--format", "csv", "-o", file],
                 ["merge", file, support.text_capture(), "-o", file],
                 ["diff", file, file, "-o", file]):
@@ -55,6 +63,31 @@ class Existing(CliTest):
                 self.assert_error(run(*arguments, "--force"), 2, "input of this command")
         after = {path: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}
         self.assertEqual(after, before)
+
+    def test_a_file_with_the_name_of_the_companion_is_kept(self):
+        """run.h5 brings run.json, which may be the user's."""
+        file = support.text_capture()
+        notes = self.folder / "run.json"
+        notes.write_text("my notes")
+        for arguments in (["capture", "-m", support.MODEL, "--prompt", "Once"],
+                          ["merge", file, file], ["diff", file, file]):
+            with self.subTest(verb=arguments[0]):
+                self.assert_error(run(*arguments, "-o", self.folder / "run.h5"), 3, "run.json",
+                                  "--force")
+                self.assertEqual(notes.read_text(), "my notes")
+                self.assertFalse((self.folder / "run.h5").exists())
+
+    def test_a_folder_that_takes_no_files(self):
+        file = support.text_capture()
+        for arguments in (["capture", "-m", support.MODEL, "--prompt", "Once"],
+                          ["merge", file, file], ["diff", file, file],
+                          ["export", file, "--head", "0.0", "--format", "csv"]):
+            for name, says in (("/proc/x.h5", "cannot create a file in the folder /proc"),
+                               (self.folder / "none" / "x.h5", "does not exist")):
+                with self.subTest(verb=arguments[0], name=name):
+                    result = self.assert_error(run(*arguments, "-o", name), 3, str(name), says)
+                    self.assertNotIn("room", result.err)
+                    self.assertNotIn(".tmp", result.err)
 
     def test_file_size_limit(self):
         path = self.folder / "x.h5"

@@ -67,12 +67,60 @@ class Json(CliTest):
         [record] = self.tokenize("--ids", "10,11,12")
         self.assertEqual(record["ids"], [10, 11, 12])
 
-    def test_chat_formats(self):
-        [record] = self.tokenize("--prompt", "Hi", "--chat", "chatml")
-        [written] = self.tokenize(
-            "--prompt", "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n")
-        self.assertEqual(record["ids"], written["ids"])
-        self.assertGreater(len(record["ids"]), len(self.tokenize("--prompt", "Hi")[0]["ids"]))
+
+
+class Chat(CliTest):
+    """The published formats, on a tokenizer that has their tokens and on one that lacks one."""
+    FORMATS = {
+        "chatml": (["<|im_start|>", "<|im_end|>"],
+                   "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"),
+        "llama3": (["<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"],
+                   "<|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|>"
+                   "<|start_header_id|>assistant<|end_header_id|>\n\n"),
+        "gemma": (["<start_of_turn>", "<end_of_turn>"],
+                  "<start_of_turn>user\nHi<end_of_turn>\n<start_of_turn>model\n"),
+    }
+
+    def model_with(self, name, tokens):
+        folder = self.folder / name
+        folder.mkdir()
+        file = json.loads((support.MODEL / "tokenizer.json").read_text())
+        first = 1 + max(file["model"]["vocab"].values())
+        first = max([first] + [t["id"] + 1 for t in file["added_tokens"]])
+        for i, token in enumerate(tokens):
+            file["added_tokens"].append({"id": first + i, "content": token, "single_word": False,
+                                         "lstrip": False, "rstrip": False, "normalized": False,
+                                         "special": True})
+        (folder / "tokenizer.json").write_text(json.dumps(file))
+        return folder, {token: first + i for i, token in enumerate(tokens)}
+
+    def test_formats(self):
+        for style, (tokens, text) in self.FORMATS.items():
+            with self.subTest(style):
+                model, ids = self.model_with(style, tokens)
+                chat = records(run("tokenize", "-m", model, "--json", "--prompt", "Hi", "--chat",
+                                   style))
+                written = records(run("tokenize", "-m", model, "--json", "--prompt", text))
+                self.assertEqual(chat, written)
+                for token, number in ids.items():
+                    self.assertEqual(chat[0]["ids"].count(number), text.count(token))
+
+    def test_a_missing_token_is_an_error(self):
+        for style, (tokens, _) in self.FORMATS.items():
+            for missing in tokens:
+                with self.subTest(style=style, missing=missing):
+                    have = [t for t in tokens if t != missing]
+                    model, _ = self.model_with(f"{style}{tokens.index(missing)}", have)
+                    self.assert_error(run("tokenize", "-m", model, "--prompt", "Hi", "--chat",
+                                          style), 2, f"--chat {style}", f'"{missing}"')
+            self.assert_error(run("capture", "-m", support.MODEL, "--prompt", "Hi", "--chat", style,
+                                  "-o", self.folder / "x.h5"), 2, f"--chat {style}", tokens[0])
+
+    def test_one_text_only(self):
+        model, _ = self.model_with("whole", self.FORMATS["chatml"][0])
+        (self.folder / "p.jsonl").write_text('{"text": "a", "pair": "b"}\n')
+        self.assert_error(run("tokenize", "-m", model, "--chat", "chatml", "--prompts",
+                              self.folder / "p.jsonl"), 2, "p.jsonl:1", "pair")
 
 
 class Text(CliTest):
@@ -98,6 +146,37 @@ class BadInput(CliTest):
     def test_empty_prompt(self):
         self.assert_error(run("tokenize", "-m", support.MODEL, "--prompt", ""), 2)
 
+    def test_no_prompts(self):
+        files = {"e.txt": "", "e.jsonl": "\n\n", "e.csv": "text\n", "bom.txt": "\ufeff"}
+        for name, content in files.items():
+            (self.folder / name).write_text(content)
+            for verb in (["tokenize", "-m", support.MODEL],
+                         ["capture", "-m", support.MODEL, "-o", self.folder / "x.h5"]):
+                for more in ([], ["--skip-bad"]):
+                    with self.subTest(name=name, verb=verb[0]):
+                        result = run(*verb, "--prompts", self.folder / name, *more)
+                        self.assert_error(result, 2, name, "no prompts")
+                        self.assertEqual(result.out, "")
+
+    def test_a_line_that_cannot_be_encoded_is_named_or_left_out(self):
+        (self.folder / "p.txt").write_text("Once\n\nupon\n")
+        arguments = ["tokenize", "-m", support.MODEL, "--json", "--prompts", self.folder / "p.txt"]
+        result = run(*arguments)
+        self.assertEqual(result.code, 2, result)
+        self.assertIn("p.txt:2: ", result.err)
+        result = self.assert_ok(run(*arguments, "--skip-bad"))
+        self.assertEqual(len(records(result)), 2)
+        self.assertIn("1 bad line of the prompt file is left out; the first is line 2", result.err)
+        (self.folder / "p.txt").write_text("\n\n")
+        self.assert_error(run(*arguments, "--skip-bad"), 2, "p.txt", "line 1")
+
+    def test_a_text_above_the_limit(self):
+        limit = 16 << 20
+        (self.folder / "long.txt").write_bytes(b"a" * (limit + 1))
+        for verb in (["tokenize"], ["capture", "-o", self.folder / "x.h5"]):
+            result = run(*verb, "-m", support.MODEL, "--prompts", self.folder / "long.txt")
+            self.assert_error(result, 4, "long.txt:1", str(limit), str(limit + 1))
+
     def test_bad_line_is_named_and_the_rest_can_be_kept(self):
         prompts = self.folder / "p.jsonl"
         prompts.write_text('{"text": "Once"}\n{"text": \n{"text": "upon"}\n')
@@ -107,7 +186,7 @@ class BadInput(CliTest):
         self.assertIn("2", result.err.splitlines()[-1])
         result = self.assert_ok(run(*arguments, "--skip-bad"))
         self.assertEqual(len(records(result)), 2)
-        self.assertIn("1 bad line", result.err)
+        self.assertIn("1 bad line of the prompt file is left out", result.err)
 
     def test_missing_things(self):
         self.assert_error(run("tokenize", "-m", self.folder / "none", "--prompt", "x"), 2, "none")

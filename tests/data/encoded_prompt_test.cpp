@@ -52,6 +52,23 @@ TEST(EncodedPrompt, IdsGetTheTextTheyStandFor) {
   EXPECT_EQ(blind.pieces, (std::vector<std::string>{"#5", "#6"}));
 }
 
+TEST(EncodedPrompt, KnowsWhereTheUsersTextBegins) {
+  EXPECT_EQ(encode({.text = "Hi"}).user_begin, 0U);
+  const EncodedPrompt chat = encode({.text = "Hi"}, {.chat = ChatStyle::gemma});
+  EXPECT_EQ(chat.text.substr(chat.user_begin, 2), "Hi");
+}
+
+TEST(EncodedPrompt, AChatFormatTakesOneText) {
+  for (const Prompt& prompt : {Prompt{.text = "a", .pair = "b"}, Prompt{.ids = {{5, 6}}}}) {
+    try {
+      encode(prompt, {.chat = ChatStyle::gemma});
+      FAIL() << "no error";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), "PR05");
+    }
+  }
+}
+
 TEST(EncodedPrompt, SecondTextOfAPairIsToldApart) {
   const EncodedPrompt prompt = encode({.text = "the cat", .pair = "a dog"});
   std::string first;

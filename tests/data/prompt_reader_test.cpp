@@ -180,6 +180,28 @@ TEST_F(PromptFiles, KindAndSizeAreChecked) {
   }
 }
 
+// Whoever reads line by line gets it too.
+TEST_F(PromptFiles, AFileWithoutPromptsIsAnErrorForEveryReader) {
+  for (const char* name : {"a.txt", "a.jsonl"}) {
+    PromptReader reader(write(name, ""), {});
+    Prompt prompt;
+    try {
+      reader.next(prompt);
+      FAIL() << "no error";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), "PR03");
+      EXPECT_EQ(e.exit_code(), 2);
+    }
+  }
+}
+
+TEST_F(PromptFiles, SkippedLinesAreCountedInWords) {
+  EXPECT_EQ(describe_skipped({{7, "no"}}),
+            "1 bad line of the prompt file is left out; the first is line 7: no");
+  EXPECT_EQ(describe_skipped({{9, "no"}, {3, "bad"}}),
+            "2 bad lines of the prompt file are left out; the first is line 3: bad");
+}
+
 TEST_F(PromptFiles, HashIsThatOfTheFile) {
   // printf 'abc\n' | sha256sum
   EXPECT_EQ(read("a.txt", "abc\n").sha256,

@@ -84,15 +84,31 @@ TEST(HeadName, NamesTheStack) {
 }
 
 // "[BOS] Mary met John. Mary's Ann waved." with "Mary" in two pieces the second time.
-const char* const kText = "Mary met John. Mary's Ann waved.";
-const std::vector<TokenText> kTokens = {
-    {"<s>", -1, -1},  {"Mary", 0, 4},     {" met", 4, 8}, {" John", 8, 13},
-    {".", 13, 14},    {" Ma", 14, 17},    {"ry", 17, 19}, {"'s", 19, 21},
-    {" Ann", 21, 25}, {" waved", 25, 31}, {".", 31, 32},  {"</s>", -1, -1},
+const PromptText kPrompt = {
+    .text = "Mary met John. Mary's Ann waved.",
+    .tokens = {{-1, -1},
+               {0, 4},    // Mary
+               {4, 8},    // met
+               {8, 13},   // John
+               {13, 14},  // .
+               {14, 17},  // Ma
+               {17, 19},  // ry
+               {19, 21},  // 's
+               {21, 25},  // Ann
+               {25, 31},  // waved
+               {31, 32},  // .
+               {-1, -1}},
+    .spans = {{"subject", "Ann"},
+              {"who", "Mary"},
+              {"range", "[5, 13]"},
+              {"answer", ""},
+              {"absent", "Bob"},
+              {"backwards", "[7,7]"},
+              {"beyond", "[30,33]"}},
 };
 
 Ints positions(const char* list) {
-  return parse_positions(list, kText, kTokens, "--positions");
+  return parse_positions(list, kPrompt, "--positions");
 }
 
 TEST(ParsePositions, TakesNumbersRangesAndTheLast) {
@@ -118,11 +134,10 @@ TEST(ParsePositions, WantsWholeWords) {
 
 TEST(ParsePositions, CountsCodePointsAndNeedsNoSpacesBetweenHanWords) {
   // "é猫が" : three code points, seven bytes.
-  const std::vector<TokenText> tokens = {{"é", 0, 1}, {"猫", 1, 2}, {"が", 2, 3}};
-  EXPECT_EQ(parse_positions("\"猫\"", "é猫が", tokens, "--positions"), (Ints{1}));
-  EXPECT_NE(error_text([&] {
-              parse_positions("\"caf\"", "café", {{"café", 0, 4}}, "--positions");
-            }).find("[SE21]"),
+  const PromptText text{.text = "é猫が", .tokens = {{0, 1}, {1, 2}, {2, 3}}};
+  EXPECT_EQ(parse_positions("\"猫\"", text, "--positions"), (Ints{1}));
+  const PromptText cafe{.text = "café", .tokens = {{0, 4}}};
+  EXPECT_NE(error_text([&] { parse_positions("\"caf\"", cafe, "--positions"); }).find("[SE21]"),
             std::string::npos);
 }
 
@@ -140,9 +155,38 @@ TEST(ParsePositions, RefusesTheRestWithTheRange) {
 }
 
 TEST(ParsePositions, ReadsQuotedCommasAndEscapes) {
-  const std::vector<TokenText> tokens = {{"a,", 0, 2}, {" \"b\"", 2, 6}};
-  EXPECT_EQ(parse_positions("\"a,\"", "a, \"b\"", tokens, "--positions"), (Ints{0}));
-  EXPECT_EQ(parse_positions("\"\\\"b\\\"\"", "a, \"b\"", tokens, "--positions"), (Ints{1}));
+  const PromptText text{.text = "a, \"b\"", .tokens = {{0, 2}, {2, 6}}};
+  EXPECT_EQ(parse_positions("\"a,\"", text, "--positions"), (Ints{0}));
+  EXPECT_EQ(parse_positions("\"\\\"b\\\"\"", text, "--positions"), (Ints{1}));
+}
+
+TEST(ParsePositions, TakesSpansByName) {
+  EXPECT_EQ(positions("subject"), (Ints{8}));
+  EXPECT_EQ(positions("who"), (Ints{1, 5, 6}));  // every occurrence, all its tokens
+  EXPECT_EQ(positions("range"), (Ints{2, 3}));
+  EXPECT_EQ(positions("0, subject ,last"), (Ints{0, 8, 11}));
+  // Spans count the text that the user wrote, wherever a chat format put it.
+  PromptText chat = kPrompt;
+  chat.char_offset = 9;
+  EXPECT_EQ(parse_positions("range", chat, "--positions"), (Ints{5, 6, 7, 8}));
+}
+
+TEST(ParsePositions, ASpanThatIsNotThereIsAnError) {
+  for (const char* bad : {"subjet", "answer", "absent", "backwards", "beyond", "Mary"}) {
+    const std::string text = error_text([&] { positions(bad); });
+    EXPECT_NE(text.find("[SE23] --positions"), std::string::npos) << text;
+    EXPECT_NE(text.find(bad), std::string::npos) << text;
+  }
+  EXPECT_NE(error_text([] { positions("Mary"); }).find("in double quotes"), std::string::npos);
+  EXPECT_NE(error_text([] { positions("subjet"); }).find("\"subject\""), std::string::npos);
+}
+
+TEST(ParsePositions, QuotesNothingTwice) {
+  for (const char* bad : {"\"\"", "\"Mary#0\"", "\"Mary", "\"Bob\"", "\"Mary#3\""}) {
+    const std::string text = error_text([&] { positions(bad); });
+    EXPECT_EQ(text.find("\"\"M"), std::string::npos) << text;
+    EXPECT_EQ(text.find("\"\"\""), std::string::npos) << text;
+  }
 }
 
 }  // namespace

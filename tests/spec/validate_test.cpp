@@ -54,6 +54,10 @@ TEST(ValidateCapture, NamesTheOption) {
          s.encoding.chat = ChatChoice::gemma;
        }},
       {"--out", [](auto& s) { s.output.out.clear(); }},
+      {"--out", [](auto& s) { s.output.out = "run.txt"; }},
+      {"--out", [](auto& s) { s.output.out = "run.hdf5"; }},
+      {"--out", [](auto& s) { s.output.out = "folder/.h5"; }},
+      {"--out", [](auto& s) { s.output.out = "run.h5/"; }},
       {"--stats-only",
        [](auto& s) {
          s.hooks = "z";

@@ -91,6 +91,33 @@ TEST(WriteFileAtomically, MissingFolderIsAnOutputError) {
       exit_code_of([&] { write_file_atomically(folder.file("no/a"), "x", WriteMode::create); }), 3);
 }
 
+std::string message_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(WriteFileAtomically, SaysWhyInTheUsersOwnNames) {
+  const TempFolder folder;
+  put(folder.file("a"), "");
+  const std::vector<std::pair<std::string, std::string>> table = {
+      {folder.file("a"),
+       "a: the file exists already; choose another -o, or replace it with --force"},
+      {folder.file("no/a"), "no/a: the folder " + folder.file("no") + " does not exist"},
+      {folder.file("a/b"), "Not a directory"},
+      {"/proc/attnscope-test", "cannot create a file in the folder /proc: "},
+  };
+  for (const auto& [path, says] : table) {
+    const std::string message =
+        message_of([&] { write_file_atomically(path, "x", WriteMode::create); });
+    EXPECT_NE(message.find(says), std::string::npos) << message;
+    EXPECT_EQ(message.find(".tmp."), std::string::npos) << message;
+  }
+}
+
 // FIPS 180-2, appendix B.
 TEST(Sha256, PublishedVectors) {
   EXPECT_EQ(sha256_of("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");

@@ -29,13 +29,52 @@ TEST(ParseJson, ReadsEveryKindOfValue) {
 
 TEST(ParseJson, RefusesWhatOtherReadersLetPass) {
   EXPECT_NE(parse_message(R"({"a":1,"a":2})").find("duplicate key \"a\""), std::string::npos);
-  EXPECT_NE(parse_message("{\"a\":1").find("at byte 6"), std::string::npos);
+  EXPECT_NE(parse_message("{\"a\":1").find("(byte 6)"), std::string::npos);
   EXPECT_NE(parse_message("{\"a\":\"\xff\"}").find("UTF-8 at byte 6"), std::string::npos);
   EXPECT_NE(parse_message(R"({"a":1e400})"), "");
   EXPECT_NE(parse_message(R"({"a":NaN})"), "");
   EXPECT_NE(parse_message(R"({"a":"\ud800"})"), "");
   EXPECT_NE(parse_message("{} x"), "");
   EXPECT_NE(parse_message(""), "");
+}
+
+// Line, column and byte are counted by hand.
+TEST(ParseJson, SaysWhereAndWhatInPlainWords) {
+  const std::vector<std::pair<std::string, std::string>> table = {
+      {"", "column 1 (byte 0): the text is empty"},
+      {" \n", "line 1, column 1 (byte 0): the text is empty"},
+      {"{\"a\":1", "column 7 (byte 6): the text ends too early"},
+      {"{\"a\":\"x", "column 8 (byte 7): the text ends inside a string"},
+      {"{\"a\":1e400}", "column 6 (byte 5): the number \"1e400\" is too large"},
+      {"{\"a\":-1e400}", "column 6 (byte 5): the number \"-1e400\" is too large"},
+      {"{\"a\":NaN}", "column 6 (byte 5): unexpected \"NaN\""},
+      {"{\"a\":-Infinity}", "column 6 (byte 5): unexpected \"-Infinity\""},
+      {"{\"a\":nul}", "column 6 (byte 5): unexpected \"nul\""},
+      {"{\"a\":-}", "column 6 (byte 5): unexpected \"-\""},
+      {"[1}", "column 3 (byte 2): unexpected \"}\""},
+      {"[true}", "column 6 (byte 5): unexpected \"}\""},
+      {"{\"a\":0x10}", "column 6 (byte 5): unexpected \"0x10\""},
+      {"{\n \"a\": 1,\n \"é\" 2}", "line 3, column 6 (byte 17): unexpected \"2\""},
+      {"{\"a\" \"b\"}", "column 6 (byte 5): unexpected '\"b\"'"},
+      {"{\"a\":1,}", "column 8 (byte 7): unexpected \"}\""},
+      {"{} x", "column 4 (byte 3): unexpected \"x\""},
+      {"[1 é]", "column 4 (byte 3): unexpected \"é\""},
+      {"{\"a\":\"x\ty\"}",
+       "column 8 (byte 7): a control character in a string is not written as an escape"},
+      {R"({"a":"x\qy"})", "column 9 (byte 8): a wrong escape in a string"},
+      {R"({"a":"\ud800"})", "a wrong escape in a string"},
+      {R"({"a":"\ud800x"})", "a wrong escape in a string"},
+      {R"({"a":"\"x"y"})", "column 11 (byte 10): unexpected \"y\""},
+  };
+  for (const auto& [text, says] : table) {
+    const std::string message = parse_message(text);
+    EXPECT_NE(message.find("not valid JSON at "), std::string::npos) << message;
+    EXPECT_NE(message.find(says), std::string::npos) << message << "\n" << says;
+    for (const char* jargon :
+         {"exception", "literal", "syntax error", "last read", "parse_error"}) {
+      EXPECT_EQ(message.find(jargon), std::string::npos) << message;
+    }
+  }
 }
 
 TEST(ParseJson, DeepNestingIsAnErrorAndNoStackOverflow) {

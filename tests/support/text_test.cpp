@@ -30,6 +30,20 @@ TEST(Bytes, ReadAsAPersonWouldWriteThem) {
   EXPECT_EQ(format_bytes(std::uint64_t{300} << 20), "300 MiB");
 }
 
+TEST(Bytes, OneIsNoPlural) {
+  EXPECT_EQ(format_bytes(1), "1 byte");
+  EXPECT_EQ(format_bytes(0), "0 bytes");
+}
+
+TEST(Counts, AgreeWithTheirNoun) {
+  EXPECT_EQ(count_of(1, "bad line"), "1 bad line");
+  EXPECT_EQ(count_of(2, "bad line"), "2 bad lines");
+  EXPECT_EQ(count_of(0, "batch"), "0 batches");
+  EXPECT_EQ(count_of(3, "entry"), "3 entries");
+  EXPECT_EQ(count_of(3, "array"), "3 arrays");
+  EXPECT_EQ(count_of(1, "entry"), "1 entry");
+}
+
 TEST(Nearest, SuggestsTyposAndPartsOnly) {
   const std::vector<std::string> names = {"capture", "inspect", "hook_pattern"};
   EXPECT_EQ(nearest("captur", names), (std::vector<std::string>{"capture"}));

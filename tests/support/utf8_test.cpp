@@ -37,6 +37,12 @@ TEST(EscapeUntrusted, LeavesNothingThatActsOnATerminal) {
   EXPECT_EQ(escape_untrusted("a\\b"), "a\\x5Cb");
 }
 
+TEST(Quote, UsesTheOtherMarkAroundQuotes) {
+  EXPECT_EQ(quote("Mary"), "\"Mary\"");
+  EXPECT_EQ(quote("\"Mary\""), "'\"Mary\"'");
+  EXPECT_EQ(quote("\"\n"), "'\"\\x0A'");
+}
+
 TEST(EscapeUntrusted, CutsLongTextBetweenCharacters) {
   const std::string cut = escape_untrusted(std::string(1000, 'x'), 10);
   EXPECT_EQ(cut, "xxxxxxxxxx…");

@@ -141,6 +141,53 @@ TEST(ChatStyles, FollowThePublishedFormats) {
             "<start_of_turn>user\nHi<end_of_turn>\n<start_of_turn>model\n");
 }
 
+TEST(ChatStyles, OpenBeforeTheUsersText) {
+  for (const ChatStyle style : {ChatStyle::chatml, ChatStyle::llama3, ChatStyle::gemma}) {
+    const std::string text = format_chat(style, "[here]");
+    EXPECT_EQ(text.find("[here]"), chat_opening(style).size());
+    EXPECT_TRUE(text.starts_with(chat_opening(style)));
+  }
+}
+
+// A token that is only a word of the vocabulary is not found inside the format.
+TEST(ChatStyles, NeedTokensOfTheirOwn) {
+  json file = word_tokenizer();
+  const auto lacks = [&file](const std::string& token) {
+    try {
+      check_chat_tokens(testing::tokenizer_from(file), ChatStyle::chatml);
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), "TK54");
+      EXPECT_EQ(e.exit_code(), 2);
+      return std::string(e.what()).find("\"" + token + "\"") != std::string::npos;
+    }
+    return token.empty();
+  };
+  EXPECT_TRUE(lacks("<|im_start|>"));
+  file["model"]["vocab"]["<|im_start|>"] = 5;
+  file["model"]["vocab"]["<|im_end|>"] = 6;
+  EXPECT_TRUE(lacks("<|im_start|>"));
+  file["added_tokens"].push_back(special(5, "<|im_start|>"));
+  EXPECT_TRUE(lacks("<|im_end|>"));
+  json plain = special(6, "<|im_end|>");
+  plain["special"] = false;
+  file["added_tokens"].push_back(plain);
+  EXPECT_TRUE(lacks(""));
+}
+
+TEST(LongText, IsRefusedWithBothNumbers) {
+  const Tokenizer tokenizer = testing::tokenizer_from(word_tokenizer());
+  const std::string text(Tokenizer::kMaxTextBytes + 1, 'a');
+  try {
+    tokenizer.encode(text);
+    FAIL() << "no error";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), "TK52");
+    EXPECT_EQ(e.exit_code(), 4);
+    EXPECT_NE(std::string(e.what()).find("16777216"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("16777217"), std::string::npos) << e.what();
+  }
+}
+
 TEST(InvalidUtf8, NamesTheByteOrIsReplaced) {
   const Tokenizer tokenizer = testing::tokenizer_from(word_tokenizer());
   try {

@@ -4,6 +4,7 @@
 
 #include <c10/core/Device.h>
 
+#include <string>
 #include <string_view>
 
 namespace attnscope {
@@ -11,6 +12,9 @@ namespace attnscope {
 // "auto" (the first GPU, or the CPU where there is none), "cpu", "cuda", "cuda:1". Asking for a
 // GPU that is not there is an error (exit 3), never a silent fall back to the CPU.
 c10::Device parse_device(std::string_view text);
+
+// "2 CUDA GPUs", or "none: " and why: a LibTorch without CUDA, or no GPU found.
+std::string describe_gpus();
 
 struct ProcessOptions {
   int threads = 0;  // compute threads; 0 = one a core

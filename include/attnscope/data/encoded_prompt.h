@@ -27,6 +27,7 @@ struct EncodedPrompt {
   std::vector<std::uint8_t> in_second;  // 1: belongs to the second text
   std::vector<Column> columns;
   std::int64_t line = 0;
+  std::size_t user_begin = 0;  // code points of `text` that a chat format put before the user's
 
   std::size_t size() const { return ids.size(); }
 };
@@ -37,7 +38,7 @@ struct EncodePromptOptions {
 };
 
 // `tokenizer` may be null when the prompt holds ids. Throws Error PR04 (exit 2): text without a
-// tokenizer, or a prompt that has no tokens at all.
+// tokenizer, or a prompt that has no tokens at all; PR05: a chat format around ids or a pair.
 EncodedPrompt encode_prompt(const Prompt& prompt, const Tokenizer* tokenizer,
                             const EncodePromptOptions& options);
 

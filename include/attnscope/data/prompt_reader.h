@@ -48,7 +48,7 @@ class PromptReader {
   PromptReader& operator=(PromptReader&&) = delete;
 
   // False at the end of the file. Throws Error PR02 (exit 2) with the line number on a bad line,
-  // unless bad lines are skipped.
+  // unless bad lines are skipped, and PR03 (exit 2) at the end of a file that had no prompt.
   bool next(Prompt& prompt);
   const std::vector<SkippedLine>& skipped() const;
 
@@ -66,6 +66,12 @@ struct PromptFile {
 
 // The whole file. A file without any prompt is an error (PR03).
 PromptFile read_prompt_file(const std::string& path, const PromptReadOptions& options);
+
+// Throws PR03: no line of the file is left to work on.
+[[noreturn]] void fail_no_prompts(const std::string& path, const std::vector<SkippedLine>& skipped);
+
+// "2 bad lines of the prompt file are left out; the first is line 7: …"; there must be one.
+std::string describe_skipped(const std::vector<SkippedLine>& skipped);
 
 // Python's rule: each maximal invalid part becomes U+FFFD.
 std::string replace_invalid_utf8(std::string_view text);

@@ -32,15 +32,29 @@ std::vector<HeadId> parse_heads(std::string_view text, const std::vector<int>& h
 
 // One token as positions see it.
 struct TokenText {
-  std::string piece_text;  // the text the token stands for
-  int char_begin = -1;     // code points of the prompt; −1 for special tokens
+  int char_begin = -1;  // code points of the prompt; −1 for special tokens
   int char_end = -1;
 };
 
-// "3,5-7,-1,last,\"Mary\",\"Mary#2\"": stored ids count from 0 (BOS = 0); a quoted word is every
-// occurrence of it in `text` (whole words), all its tokens; "#2" picks the second occurrence.
-// Sorted, without duplicates. A word that does not occur is an error.
-std::vector<int> parse_positions(std::string_view list, std::string_view text,
-                                 const std::vector<TokenText>& tokens, std::string_view option);
+// A part of the prompt under a name: a column of the prompt file.
+struct NamedSpan {
+  std::string name;
+  std::string value;  // words of the prompt, or "[begin, end]" in code points from char_offset
+};
+
+// One prompt as positions see it.
+struct PromptText {
+  std::string text;
+  std::vector<TokenText> tokens;
+  std::vector<NamedSpan> spans = {};
+  int char_offset = 0;  // where the text begins whose code points the spans count
+};
+
+// "3,5-7,-1,last,\"Mary\",\"Mary#2\",subject": stored ids count from 0 (BOS = 0); a quoted word is
+// every occurrence of it in the text (whole words), all its tokens; "#2" picks the second
+// occurrence; a name without quotes is the span of that name. Sorted, without duplicates. A word
+// that does not occur and a name that the prompt lacks are errors.
+std::vector<int> parse_positions(std::string_view list, const PromptText& prompt,
+                                 std::string_view option);
 
 }  // namespace attnscope

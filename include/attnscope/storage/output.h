@@ -23,7 +23,7 @@
 namespace attnscope {
 
 enum class IfExists : std::uint8_t {
-  refuse,  // an existing OUT.h5 or OUT.h5.parts/ is an error (exit 3)
+  refuse,  // an existing OUT.h5, OUT.json or OUT.h5.parts/ is an error (exit 3)
   resume,  // keep committed shards of the same configuration; another one is an error (exit 2)
   force,   // start over; an existing OUT.h5 is replaced when the new one is complete
 };
@@ -74,7 +74,8 @@ std::string sidecar_path(const std::string& path);
 // The key of OUT.json that holds the file's SHA-256.
 inline constexpr const char* kSidecarHashKey = "file_sha256";
 
-// Free bytes in the folder of `path`; throws (exit 3) if the folder is missing.
+// Free bytes in the folder of `path`, the largest number where its file system does not tell;
+// throws (exit 3) if the folder is missing.
 std::uint64_t free_bytes(const std::string& path);
 
 }  // namespace attnscope

@@ -53,4 +53,7 @@ class Error : public std::runtime_error {
   ErrorDetail detail_;
 };
 
+// The same error about another place: a parser knows what is wrong, its caller knows where.
+[[noreturn]] void rethrow_at(const Error& error, std::string where);
+
 }  // namespace attnscope

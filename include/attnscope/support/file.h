@@ -45,8 +45,11 @@ std::string read_text_file(const std::string& path, const std::string& code,
 enum class WriteMode { create, replace };
 
 // Writes under a temporary name in the same folder, syncs file and folder, renames. With
-// WriteMode::create an existing `path` is an error (exit 3).
+// WriteMode::create an existing `path` is an error (exit 3). Errors name `path`.
 void write_file_atomically(const std::string& path, std::string_view content, WriteMode mode);
+
+// Throws OU02 (exit 3) that says why no file could be made at `path`, which gave the errno `error`.
+[[noreturn]] void fail_to_create(const std::string& path, int error);
 
 // Throws (exit 2) if `output` is one of `inputs`, by this or another name: --force must not cost
 // the user what the command was about to read.

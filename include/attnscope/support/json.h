@@ -21,10 +21,21 @@ struct JsonLimits {
   std::size_t max_key_bytes = 4096;
 };
 
-// Parses `text`. `where` and `code` go into the error: bad UTF-8, bad syntax (with the byte
-// offset), nesting beyond the limit, a duplicate key, a number that does not fit.
+// Parses `text`. `where` and `code` go into the error: bad UTF-8, bad syntax (with line,
+// column and byte), nesting beyond the limit, a duplicate key, a number that does not fit.
 nlohmann::json parse_json(std::string_view text, const std::string& where, const std::string& code,
                           const JsonLimits& limits = {});
+
+// Where a parser of JSON stopped, and why, in plain words.
+struct JsonProblem {
+  std::size_t byte = 0;  // offset in the text
+  std::string reason;    // 'unexpected "NaN"', "the text ends inside a string", …
+};
+
+// `bytes_read` is what the parser's parse_error() says.
+JsonProblem find_json_problem(std::string_view text, std::size_t bytes_read);
+// "not valid JSON at line 3, column 8 (byte 41): …"; without the line if the text has only one.
+std::string describe(const JsonProblem& problem, std::string_view text);
 
 struct IntegerRange {
   std::int64_t low = std::numeric_limits<std::int64_t>::min();

@@ -16,8 +16,12 @@ std::string format_number(double value);
 // With `digits` significant digits.
 std::string format_number(double value, int digits);
 
-// "1.5 GiB", "300 MiB", "12 bytes".
+// "1.5 GiB", "300 MiB", "12 bytes", "1 byte".
 std::string format_bytes(std::uint64_t bytes);
+
+// "1 line", "2 lines", "0 batches", "3 entries": a count with its noun, which is given in the
+// singular and alone or at the end of `noun` ("bad line").
+std::string count_of(std::uint64_t count, std::string_view noun);
 
 // The whole text as a number, or nothing. Ignores the locale; no spaces, no sign '+', no "0x".
 std::optional<std::int64_t> parse_integer(std::string_view text);

@@ -26,7 +26,7 @@ std::size_t count_code_points(std::string_view text);
 // invalid bytes, bidirectional marks and backslashes as \xNN, cut to `max_bytes` with "…".
 std::string escape_untrusted(std::string_view text, std::size_t max_bytes = 120);
 
-// "text" in double quotes, escaped as above.
+// "text" in double quotes, escaped as above; in single quotes where it has double ones itself.
 std::string quote(std::string_view text, std::size_t max_bytes = 120);
 
 }  // namespace attnscope

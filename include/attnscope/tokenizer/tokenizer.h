@@ -82,6 +82,9 @@ enum class TokenizerKind { bpe, wordpiece, unigram, wordlevel };
 // Immutable once loaded; every const member may be called from several threads at once.
 class Tokenizer {
  public:
+  // Of one text, before it is encoded: some millions of tokens, more than any model's context.
+  static constexpr std::size_t kMaxTextBytes = std::size_t{16} << 20;
+
   // `tokenizer_json` and `tokenizer_config` are paths; an empty `tokenizer_config` means there is
   // none. A chat_template.jinja beside tokenizer.json is read too. Throws Error TKnn (exit 2, or 4
   // above 256 MB) that names file and cause: anything this version does not know is refused.
@@ -94,7 +97,8 @@ class Tokenizer {
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer();
 
-  // `text` is UTF-8. Nothing is ever cut or padded, whatever the file asks for.
+  // `text` is UTF-8. Nothing is ever cut or padded, whatever the file asks for. Throws Error TK52
+  // (exit 4) above kMaxTextBytes.
   Encoding encode(std::string_view text, const EncodeOptions& options = {}) const;
   Encoding encode_pair(std::string_view first, std::string_view second,
                        const EncodeOptions& options = {}) const;
@@ -134,5 +138,10 @@ enum class ChatStyle { chatml, llama3, gemma };
 // One user turn followed by the opening of the model's turn, by the published format. The begin
 // token is no part of it: BosMode decides about that when the text is encoded.
 std::string format_chat(ChatStyle style, std::string_view user_text);
+// What format_chat puts before the user's text.
+std::string_view chat_opening(ChatStyle style);
+// Throws Error TK54 (exit 2) that names the first token of the format that `tokenizer` does not
+// have as a token of its own: the format would be read as ordinary text.
+void check_chat_tokens(const Tokenizer& tokenizer, ChatStyle style);
 
 }  // namespace attnscope

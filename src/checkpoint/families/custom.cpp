@@ -104,7 +104,7 @@ std::vector<int> read_per_layer(const JsonObject& json, std::string_view key,
   }
   const std::vector<std::int64_t> list = json.integers_or_empty(key, range);
   if (list.size() != fallback.size()) {
-    json.fail(key, "", std::to_string(fallback.size()) + " entries, one a layer",
+    json.fail(key, "", count_of(fallback.size(), "entry") + ", one a layer",
               std::to_string(list.size()));
   }
   return {list.begin(), list.end()};
@@ -181,7 +181,7 @@ void read_head(const JsonObject& json, ModelConfig& config) {
   const int fallback = labels > 0 ? labels : config.d_vocab;
   config.d_vocab_out = read_size(json, {"d_vocab_out"}, fallback, kVocabRange);
   if (labels > 0 && labels != config.d_vocab_out) {
-    json.fail("labels", "", std::to_string(config.d_vocab_out) + " entries, one an output",
+    json.fail("labels", "", count_of(config.d_vocab_out, "entry") + ", one an output",
               std::to_string(labels));
   }
   if (config.head == HeadKind::classifier) {

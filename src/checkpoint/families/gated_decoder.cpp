@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "attnscope/support/text.h"
 #include "attnscope/support/utf8.h"
 #include "config_keys.h"
 #include "heads.h"
@@ -49,7 +50,7 @@ RopeDefaults rope_defaults(const GatedDecoderDefaults& defaults, const ModelConf
 
 ModelConfig read_gated_decoder(const FamilyInput& input, const GatedDecoderDefaults& defaults) {
   const JsonObject& json = input.json;
-  if (json.number_or("partial_rotary_factor", 1) != 1) {
+  if (read_number(json, "partial_rotary_factor", 1, {1e-6, 1}) != 1) {
     not_supported(json, "partial_rotary_factor", "a part of the head's dims", {"1"});
   }
   ModelConfig config;
@@ -74,7 +75,7 @@ ModelConfig read_gated_decoder(const FamilyInput& input, const GatedDecoderDefau
   config.mlp = MlpKind::gated;
   config.activation =
       read_activation(json, {"hidden_activation", "hidden_act"}, defaults.activation);
-  config.tied_head = json.boolean_or("tie_word_embeddings", defaults.tied_head);
+  config.tied_head = read_flag(json, "tie_word_embeddings", defaults.tied_head);
   config.pad_id = read_token_id(json, "pad_token_id", defaults.pad_id);
   config.bos_id = read_token_id(json, "bos_token_id", defaults.bos_id);
   config.eos_id = read_token_id(json, "eos_token_id", defaults.eos_id);
@@ -87,7 +88,7 @@ std::vector<std::string> read_layer_types(const FamilyInput& input, int n_layers
   if (!input.json.has("layer_types")) return fallback;
   std::vector<std::string> types = input.json.strings_or_empty("layer_types");
   if (types.size() != static_cast<std::size_t>(n_layers)) {
-    input.json.fail("layer_types", "", std::to_string(n_layers) + " entries, one a layer",
+    input.json.fail("layer_types", "", count_of(n_layers, "entry") + ", one a layer",
                     std::to_string(types.size()));
   }
   for (const std::string& type : types) {
@@ -115,7 +116,7 @@ void apply_layer_types(ModelConfig& config, const FamilyInput& input,
 void apply_optional_window(ModelConfig& config, const FamilyInput& input,
                            const GatedDecoderDefaults& defaults) {
   const JsonObject& json = input.json;
-  const bool slides = json.boolean_or("use_sliding_window", false);
+  const bool slides = read_flag(json, "use_sliding_window", false);
   const int written = read_size_or_null(json, "sliding_window", 4096, 0, kContextRange);
   const int window = slides ? written : 0;
   const int first = static_cast<int>(json.integer_or("max_window_layers", 28, {0, 1'000'000}));
