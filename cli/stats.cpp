@@ -79,6 +79,16 @@ nlohmann::ordered_json as_json(const StatsSpec& spec, const HeadGrid& grid) {
           {"top", top}};
 }
 
+// The grid of the statistic of --sort.
+HeadGrid grid_of(const CaptureReader& file, int prompt, Stack stack, const std::string& sort) {
+  try {
+    return head_grid(file, prompt, stack, sort);
+  } catch (const Error& error) {
+    if (error.code() != "RN05") throw;
+    rethrow_at(error, "--sort");
+  }
+}
+
 }  // namespace
 
 int run_stats(const Command& command, const CommandLine& line) {
@@ -101,7 +111,7 @@ int run_stats(const Command& command, const CommandLine& line) {
   const int prompt = spec.prompt_id.empty() ? -1 : find_prompt(file, spec.prompt_id);
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (const Stack stack : file.stacks(prompt < 0 ? 0 : prompt)) {
-    const HeadGrid grid = head_grid(file, prompt, stack, spec.sort);
+    const HeadGrid grid = grid_of(file, prompt, stack, spec.sort);
     if (spec.json) {
       all.push_back(as_json(spec, grid));
     } else {

@@ -91,18 +91,28 @@ bool has_head_map(const CaptureReader& file, int prompt, HeadId head, Site site)
 }
 
 void fail_missing_map(const CaptureReader& file, int prompt, HeadId head, Site site) {
-  std::vector<std::string> layers;
+  constexpr std::size_t kListed = 8;
+  std::vector<std::string> heads;
   for (const HookId hook : file.hooks(prompt)) {
-    if (hook.site == site && hook.stack == head.stack) layers.push_back(std::to_string(hook.layer));
+    if (hook.site != site || hook.stack != head.stack) continue;
+    const std::optional<StoredSite> stored = file.site(prompt, hook);
+    for (std::int64_t slot = 0; stored->map && slot < stored->map->heads; ++slot) {
+      const auto& listed = stored->subset.heads;
+      const auto number = listed.empty() ? slot : listed[static_cast<std::size_t>(slot)];
+      heads.push_back(head_name({hook.layer, static_cast<int>(number), hook.stack}));
+    }
   }
   const std::string name = site_info(site).short_name;
-  const std::string there =
-      layers.empty() ? "" : "a recorded head; it has " + name + " of layers " + join(layers, ", ");
+  std::string got = heads.empty() ? "no " + name + " at all" : "";
+  if (!heads.empty()) {
+    const std::string more = heads.size() > kListed ? " …" : "";
+    heads.resize(std::min(heads.size(), kListed));
+    got = name + " of " + join(heads, ", ") + more;
+  }
   throw Error(ErrorKind::input, "RN04",
               {.where = escape_untrusted(file.path()),
-               .what = "holds no " + name + " of head " + head_name(head),
-               .expected = there,
-               .got = "",
+               .what = "the file has no " + name + " of head " + head_name(head),
+               .got = got,
                .next = "record it: attnscope capture … --hooks " + name});
 }
 

@@ -26,7 +26,7 @@ struct Option {
 
 std::string valid_range(int count, std::string_view what) {
   if (count <= 0) return "nothing: there is no " + std::string(what);
-  return std::string(what) + " 0 to " + std::to_string(count - 1);
+  return std::string(what) + " 0" + (count == 1 ? "" : " to " + std::to_string(count - 1));
 }
 
 struct Span {

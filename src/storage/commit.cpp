@@ -48,31 +48,32 @@ bool same_file(int fd, const std::string& path) {
 
 }  // namespace
 
-FileLock::FileLock(const std::string& path) : path_(path) {
+FileLock::FileLock(const std::string& output) : path_(output + ".lock") {
   // The holder removes the file when it is done; a lock on a removed file guards nothing, so the
   // name is looked at again after the lock is taken.
   for (;;) {
-    fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (fd_ < 0) fail_to_create(path, errno);
+    fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd_ < 0) fail_to_create(output, errno);
     if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
       const int error = errno;
       const std::string holder = holder_of(fd_);
       ::close(std::exchange(fd_, -1));
       if (error != EWOULDBLOCK) {
-        fail(path, "cannot lock", error, "write to a folder on a local disk");
+        fail(output, "cannot lock", error, "write to a folder on a local disk");
       }
-      fail(path, "the output is being written by " + holder, 0, "wait for it or choose another -o");
+      fail(output, "the output is being written by " + holder, 0,
+           "wait for it or choose another -o");
     }
-    if (same_file(fd_, path)) break;
+    if (same_file(fd_, path_)) break;
     ::close(std::exchange(fd_, -1));
   }
   const std::string pid = std::to_string(::getpid()) + "\n";
   if (::ftruncate(fd_, 0) != 0 ||
       ::pwrite(fd_, pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
     const int error = errno;
-    ::unlink(path.c_str());
+    ::unlink(path_.c_str());
     ::close(std::exchange(fd_, -1));
-    fail(path, "cannot write the lock file", error);
+    fail(output, "cannot write the lock file", error);
   }
 }
 

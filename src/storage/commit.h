@@ -8,11 +8,11 @@
 
 namespace attnscope::storage_detail {
 
-// A flock on `path`, held while this lives. The file holds the holder's process number.
+// A flock on OUT.h5.lock, held while this lives. The file holds the holder's process number.
 class FileLock {
  public:
-  // Throws (exit 3), naming the holder, if another process has it.
-  explicit FileLock(const std::string& path);
+  // Throws (exit 3), naming the holder, if another process has it. Errors name `output`.
+  explicit FileLock(const std::string& output);
   ~FileLock();
   FileLock(FileLock&& other) noexcept;
   FileLock& operator=(FileLock&&) = delete;

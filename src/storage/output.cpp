@@ -87,6 +87,12 @@ std::string value_at(const nlohmann::json& config, const std::string& key) {
        .next = "run with the same options, or with --force to start over"});
 }
 
+[[noreturn]] void fail_because_of(const std::string& path, std::string what, std::string next) {
+  throw Error(
+      ErrorKind::output, "OU10",
+      {.where = escape_untrusted(path, 4096), .what = std::move(what), .next = std::move(next)});
+}
+
 }  // namespace
 
 struct Output::State {
@@ -108,6 +114,7 @@ struct Output::State {
   std::string shard_temporary(int shard) const { return shard_path(shard) + ".tmp"; }
 
   void require_absent() const;
+  void require_own_sidecar() const;
   void remove_leftovers() const;
   void start_parts() const;
   void resume_finished();
@@ -116,22 +123,23 @@ struct Output::State {
 };
 
 void Output::State::require_absent() const {
-  const auto fail = [](const std::string& path, std::string what, std::string next) {
-    throw Error(
-        ErrorKind::output, "OU10",
-        {.where = escape_untrusted(path, 4096), .what = std::move(what), .next = std::move(next)});
-  };
   if (exists(options.path)) {
-    fail(options.path, "the output exists already", "choose another -o, or --force to replace it");
+    fail_because_of(options.path, "the output exists already",
+                    "choose another -o, or --force to replace it");
   }
   if (exists(parts())) {
-    fail(parts(), "an unfinished run is there", "--resume continues it, --force starts over");
+    fail_because_of(parts(), "an unfinished run is there",
+                    "--resume continues it, --force starts over");
   }
-  // A file of the user's that only has the right name must not be lost.
-  if (const std::string sidecar = sidecar_path(options.path); exists(sidecar)) {
-    fail(sidecar, "a file with the name of the output's companion exists already",
-         "choose another -o, or --force to replace it");
-  }
+}
+
+// Only a finished run writes OUT.json. Without OUT.h5 it is a file of the user's that has the name
+// by chance, and must not be lost.
+void Output::State::require_own_sidecar() const {
+  const std::string sidecar = sidecar_path(options.path);
+  if (exists(options.path) || !exists(sidecar)) return;
+  fail_because_of(sidecar, "a file with the name of the output's companion exists already",
+                  "choose another -o, or --force to replace it");
 }
 
 void Output::State::remove_leftovers() const {
@@ -220,8 +228,9 @@ Output::Output(OutputOptions options, Warnings& warnings) : state_(std::make_uni
   s.options = std::move(options);
   s.committed.assign(s.options.shards.size(), false);
   require_writable_folder(s.options.path);
-  s.lock.emplace(s.options.path + ".lock");
+  s.lock.emplace(s.options.path);
   if (s.options.if_exists == IfExists::refuse) s.require_absent();
+  if (s.options.if_exists != IfExists::force) s.require_own_sidecar();
   s.remove_leftovers();
   const bool resume = s.options.if_exists == IfExists::resume;
   if (resume && exists(s.options.path)) {

@@ -189,7 +189,9 @@ int CaptureReader::find_prompt(const std::string& id, const std::string& option)
   throw Error(ErrorKind::input, "SR06",
               {.where = option,
                .what = "no such prompt in " + escape_untrusted(path(), 4096),
-               .expected = "p000000 … " + prompt_group_name(std::max(0, prompts() - 1)),
+               .expected = prompts() == 1 ? prompt_group_name(0)
+                                          : prompt_group_name(0) + " to " +
+                                                prompt_group_name(std::max(0, prompts() - 1)),
                .got = quote(id)});
 }
 

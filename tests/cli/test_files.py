@@ -47,6 +47,13 @@ class Stats(CliTest):
                              for i in numpy.ndindex(expected.shape)))
             self.assertEqual([t["head"] for t in report["top"]][:3], [h for _, h in ranked[:3]])
 
+    def test_unknown_names_are_met_with_the_known_ones(self):
+        path = support.text_capture()
+        self.assert_error(run("stats", path, "--sort", "inducton"), 2, "--sort: ", "induction",
+                          "entropy_norm")
+        self.assert_error(run("stats", path, "--prompt-id", "p9"), 2, "--prompt-id: ",
+                          "expected p000000, got")
+
     def test_undefined_is_null(self):
         # No token of this prompt was there before, so no row can show induction.
         path = support.captured("distinct", "--ids", "10,11,12,13")

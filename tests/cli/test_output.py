@@ -70,8 +70,9 @@ class Existing(CliTest):
         notes = self.folder / "run.json"
         notes.write_text("my notes")
         for arguments in (["capture", "-m", support.MODEL, "--prompt", "Once"],
+                          ["capture", "-m", support.MODEL, "--prompt", "Once", "--resume"],
                           ["merge", file, file], ["diff", file, file]):
-            with self.subTest(verb=arguments[0]):
+            with self.subTest(arguments=arguments):
                 self.assert_error(run(*arguments, "-o", self.folder / "run.h5"), 3, "run.json",
                                   "--force")
                 self.assertEqual(notes.read_text(), "my notes")

@@ -127,7 +127,7 @@ TEST_F(CaptureView, MissingMapSaysWhatThereIs) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), "RN04");
     EXPECT_EQ(error.exit_code(), 2);
-    EXPECT_NE(std::string(error.what()).find("pattern of layers 0, 2"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("got pattern of 0.0, 0.1, 2.1"), std::string::npos);
   }
 }
 
