@@ -46,13 +46,14 @@ std::string offset_text(const EncodedPrompt& prompt, std::size_t i) {
 }
 
 std::string as_text(const EncodedPrompt& prompt) {
-  console::Table table(
-      {{"position", Align::right}, {"id", Align::right}, {"piece"}, {"text"}, {"characters"}});
-  for (std::size_t i = 0; i < prompt.size(); ++i) {
-    table.add({std::to_string(i), std::to_string(prompt.ids[i]), escape_untrusted(prompt.pieces[i]),
-               quote(prompt.token_texts[i]), offset_text(prompt, i)});
-  }
-  return table.text();
+  const auto row = [&prompt](std::size_t i) {
+    return console::Table::Row{std::to_string(i), std::to_string(prompt.ids[i]),
+                               escape_untrusted(prompt.pieces[i]), quote(prompt.token_texts[i]),
+                               offset_text(prompt, i)};
+  };
+  return console::Table::text_of(
+      {{"position", Align::right}, {"id", Align::right}, {"piece"}, {"text"}, {"characters"}},
+      prompt.size(), row);
 }
 
 }  // namespace

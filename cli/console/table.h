@@ -2,6 +2,8 @@
 // Plain text tables: columns as wide as their widest cell, two spaces between.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,14 +18,20 @@ class Table {
     std::string title;
     Align align = Align::left;
   };
+  using Row = std::vector<std::string>;
+
+  // A table whose rows are made when they are needed, twice each, and never held together.
+  static std::string text_of(const std::vector<Column>& columns, std::size_t rows,
+                             const std::function<Row(std::size_t)>& row);
+
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
   // Cells must be valid UTF-8 without control characters.
-  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  void add(Row cells) { rows_.push_back(std::move(cells)); }
   std::string text() const;
 
  private:
   std::vector<Column> columns_;
-  std::vector<std::vector<std::string>> rows_;
+  std::vector<Row> rows_;
 };
 
 }  // namespace attnscope::console
