@@ -13,24 +13,28 @@
 namespace attnscope::cli {
 namespace {
 
-std::string as_json(const VerifySpec& spec, const std::vector<Finding>& findings) {
+std::string as_json(const VerifySpec& spec, const Verification& result) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const Finding& finding : findings) {
+  for (const Finding& finding : result.findings) {
     list.push_back({{"path", finding.path},
                     {"what", finding.what},
                     {"expected", finding.expected},
                     {"got", finding.got}});
   }
-  const nlohmann::ordered_json result = {
-      {"file", escape_untrusted(spec.file, 4096)}, {"ok", findings.empty()}, {"findings", list}};
-  return result.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  const nlohmann::ordered_json document = {{"file", escape_untrusted(spec.file, 4096)},
+                                           {"ok", result.findings.empty()},
+                                           {"findings", list},
+                                           {"notes", result.notes}};
+  return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-std::string as_text(const VerifySpec& spec, const std::vector<Finding>& findings) {
-  if (findings.empty())
-    return escape_untrusted(spec.file, 4096) + ": everything checked is right\n";
+std::string as_text(const VerifySpec& spec, const Verification& result) {
   std::string text;
-  for (const Finding& finding : findings) text += describe(finding) + "\n";
+  for (const Finding& finding : result.findings) text += describe(finding) + "\n";
+  if (result.findings.empty()) {
+    text = escape_untrusted(spec.file, 4096) + ": everything checked is right\n";
+  }
+  for (const std::string& note : result.notes) text += "note: " + note + "\n";
   return text;
 }
 
@@ -45,12 +49,13 @@ int run_verify(const Command& command, const CommandLine& line) {
   add_json_option(options, spec.json);
   if (!verb.parse(line)) return 0;
   validate(spec);
-  const std::vector<Finding> findings = verify_file(spec.file);
-  console::print(spec.json ? as_json(spec, findings) : as_text(spec, findings));
-  if (findings.empty()) return 0;
+  const Verification result = verify_file(spec.file);
+  console::print(spec.json ? as_json(spec, result) : as_text(spec, result));
+  if (result.findings.empty()) return 0;
   throw Error(ErrorKind::input, "VF01",
               {.where = escape_untrusted(spec.file),
-               .what = "not as it should be: " + count_of(findings.size(), "finding") + " above",
+               .what = "not as it should be: " + count_of(result.findings.size(), "finding") +
+                       " above",
                .next = "write it again; a run of several shards can do so with --resume"});
 }
 

@@ -46,7 +46,7 @@ std::string summary(const CaptureResult& result) {
   const CapturePlan& plan = result.plan;
   std::string text = "Wrote " + escape_untrusted(result.path, 4096) + " (" +
                      format_bytes(result.file_bytes) + ") in " + format_number(result.seconds, 3) +
-                     " s: " + count_of(plan.prompts.size(), "prompt") + ", " +
+                     " s: " + count_of(plan.part.count, "prompt") + ", " +
                      count_of(plan.tokens, "token") + ", sites: " + site_names(plan) + ".\n" +
                      "Computed on " + result.device + " in " + result.dtype + " by " +
                      result.engine + ", " + count_of(result.threads, "thread") + ".\n";

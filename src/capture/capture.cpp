@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -17,6 +18,7 @@
 #include "attnscope/storage/reader.h"
 #include "attnscope/support/error.h"
 #include "attnscope/support/file.h"
+#include "attnscope/support/free_memory.h"
 #include "attnscope/support/sha256.h"
 #include "attnscope/support/text.h"
 #include "attnscope/support/utf8.h"
@@ -148,7 +150,7 @@ class ShardRunner {
     for (const HookPlan& hook : run.plan.hooks) {
       if (hook.hook.site == Site::logits) options_.logits.at = LogitsAt::all;
     }
-    state_.items_total = static_cast<std::int64_t>(run.plan.prompts.size());
+    state_.items_total = run.plan.part.count;
     state_.tokens_total = run.plan.tokens;
   }
 
@@ -159,7 +161,7 @@ class ShardRunner {
       for (const BatchPlan& batch : shard.batches) {
         check_stop(run_.stop);
         run_batch(batch, sink);
-        advance(batch);
+        advance(batch, shard.range);
       }
       run_.pipeline.drain();
     } catch (...) {
@@ -179,8 +181,9 @@ class ShardRunner {
 
   void skip(const ShardPlan& shard) {
     for (const BatchPlan& batch : shard.batches) {
-      for (const int p : batch.prompts) kept_tokens_ += tokens_of(p);
-      advance(batch);
+      const std::int64_t before = state_.tokens_done;
+      advance(batch, shard.range);
+      kept_tokens_ += state_.tokens_done - before;
     }
   }
 
@@ -202,9 +205,12 @@ class ShardRunner {
     sink.end_batch();
   }
 
-  void advance(const BatchPlan& batch) {
-    state_.items_done += static_cast<std::int64_t>(batch.prompts.size());
-    for (const int p : batch.prompts) state_.tokens_done += tokens_of(p);
+  void advance(const BatchPlan& batch, ShardRange ours) {
+    for (const int p : batch.prompts) {
+      if (p < ours.first || p >= ours.first + ours.count) continue;
+      ++state_.items_done;
+      state_.tokens_done += tokens_of(p);
+    }
     if (progress_ == nullptr) return;
     state_.seconds = seconds_since(start_);
     const auto computed = static_cast<double>(state_.tokens_done - kept_tokens_);
@@ -231,9 +237,10 @@ void add_from_file(const std::string& path, const CapturePlan& plan,
     if (computed[s]) continue;
     const ShardRange range = plan.shards[s].range;
     for (std::int64_t p = range.first; p < range.first + range.count; ++p) {
-      const std::vector<float> stats =
-          reader.read_table(static_cast<int>(p), Stack::self, AttentionTable::head_stats)
-              .as_float();
+      const std::vector<float> stats = reader
+                                           .read_table(static_cast<int>(p - plan.part.first),
+                                                       Stack::self, AttentionTable::head_stats)
+                                           .as_float();
       const std::size_t layers = plan.statistics_layers.size();
       const std::size_t per_layer = stats.size() / layers;
       for (std::size_t l = 0; l < layers; ++l) {
@@ -263,11 +270,18 @@ class CaptureJob {
     check_free_space(spec_.output.out, result_.plan);
     const InputHashes hashes = hash_inputs(checkpoint_, prompts.file_sha256);
     resolved_ = resolve(spec_, result_.plan, device_.str(), at::get_num_threads());
-    Output output(output_options(hashes), warnings_);
+    // It holds the lock until the sidecar is written, too.
+    Output& output = output_.emplace(output_options(hashes), warnings_);
     result_.heads = HeadSummary(heads_per_layer(checkpoint_.config));
     std::vector<bool> computed(result_.plan.shards.size(), false);
-    if (!output.complete()) run_shards(output, hashes, computed);
-    result_.sha256 = output.complete() ? sha256_of_file(spec_.output.out, "CA33") : output.finish();
+    try {
+      if (!output.complete()) run_shards(output, hashes, computed);
+      result_.sha256 =
+          output.complete() ? sha256_of_file(spec_.output.out, "CA33") : output.finish();
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::interrupted) say_what_is_kept(output);
+      throw;
+    }
     if (std::find(computed.begin(), computed.end(), false) != computed.end()) {
       add_from_file(spec_.output.out, result_.plan, computed, result_.heads);
     }
@@ -284,9 +298,7 @@ class CaptureJob {
 
   void write_sidecar(const std::vector<SkippedLine>& skipped) {
     times_.finished = utc_now();
-    write_file_atomically(result_.sidecar,
-                          sidecar_json(resolved_, result_, hashes_, context_, skipped, times_),
-                          WriteMode::replace);
+    output_->write_sidecar(sidecar_json(resolved_, result_, hashes_, context_, skipped, times_));
   }
 
  private:
@@ -298,7 +310,30 @@ class CaptureJob {
     options.config_json = resume_json(resolved_, hashes);
     options.shards.clear();
     for (const ShardPlan& shard : result_.plan.shards) options.shards.push_back(shard.range);
+    options.part = part();
+    options.before_each_join = [this] { check_stop(context_.stop); };
     return options;
+  }
+
+  // What the result is of the whole run (--shard), counted from 0.
+  std::optional<ShardId> part() const {
+    if (spec_.shard.count == 1) return std::nullopt;
+    return ShardId{spec_.shard.index - 1, spec_.shard.count};
+  }
+
+  // Throws the error of a stopped run.
+  [[noreturn]] static void say_what_is_kept(const Output& output) {
+    int kept = 0;
+    for (int shard = 0; shard < output.shards(); ++shard)
+      kept += output.is_committed(shard) ? 1 : 0;
+    if (kept == 0) {
+      throw Error(ErrorKind::interrupted, "CA40",
+                  {.what = "stopped; nothing was committed yet", .next = "run it again"});
+    }
+    throw Error(ErrorKind::interrupted, "CA40",
+                {.what = "stopped; " + std::to_string(kept) + " of " +
+                         std::to_string(output.shards()) + " shards are kept",
+                 .next = "go on with --resume"});
   }
 
   void run_shards(Output& output, const InputHashes& hashes, std::vector<bool>& computed) {
@@ -308,6 +343,14 @@ class CaptureJob {
     load.strictness = strictness(spec_);
     const Model model = at_boundary("loading the weights",
                                     [&] { return Model::load(checkpoint_, load, warnings_); });
+    // A limit on addresses is hard, and libraries meet it less well than this.
+    const MemoryEstimate& memory = result_.plan.memory;
+    expect_within(free_addresses(),
+                  {.bytes = memory.activations + memory.in_flight,
+                   .what = "activations and results on their way",
+                   .where = "forward passes",
+                   .next = "use shorter prompts, a smaller --batch or fewer hooks, "
+                           "or raise the limit"});
     WritePipeline pipeline(compressor_count(context_.compressor_threads, resolved_.compute.threads),
                            kInFlightBytes);
     std::atomic<std::int64_t> nan_values = 0;
@@ -325,7 +368,7 @@ class CaptureJob {
       }
       check_stop(context_.stop);
       FileInfo file = file_info(run_id(resolved_, hashes));
-      if (output.shards() > 1) file.shard = ShardId{index, output.shards()};
+      file.shard = output.shards() > 1 ? ShardId{index, output.shards()} : part();
       CaptureWriter writer(output.begin(index), file, model_record, run_record,
                            writer_options(result_.plan, shard));
       runner.run(shard, writer);
@@ -344,6 +387,7 @@ class CaptureJob {
   CaptureSpec resolved_;
   InputHashes hashes_;
   RunTimes times_;
+  std::optional<Output> output_;
 };
 
 }  // namespace
@@ -357,14 +401,7 @@ CaptureResult run_capture(const CaptureSpec& spec, const CaptureContext& context
   check_inputs_are_kept(spec, checkpoint);
   PromptSet prompts = load_prompts(spec, checkpoint);
   for (const std::string& line : prompts.warnings) warnings.add(line);
-  // Parts of one set must have one layout, whatever their own size.
-  CaptureSpec planned = spec;
-  if (spec.layout == LayoutChoice::automatic) {
-    planned.layout =
-        prompts.all_prompts > kMaxPromptGroups ? LayoutChoice::packed : LayoutChoice::prompts;
-  }
-  result.plan =
-      plan_capture(checkpoint.config, std::move(prompts.prompts), planned, context.limits);
+  result.plan = plan_capture(checkpoint.config, std::move(prompts.prompts), spec, context.limits);
   result.prompts_skipped = static_cast<std::int64_t>(prompts.skipped.size());
   if (!prompts.skipped.empty()) warnings.add(describe_skipped(prompts.skipped));
   if (result.plan.layout == FileLayout::packed && spec.hooks.empty() && !spec.stats_only) {
@@ -377,7 +414,7 @@ CaptureResult run_capture(const CaptureSpec& spec, const CaptureContext& context
     result.seconds = seconds_since(start);
     return result;
   }
-  CaptureJob job(planned, context, checkpoint, result, warnings);
+  CaptureJob job(spec, context, checkpoint, result, warnings);
   job.run(prompts);
   if (result.non_finite > 0) {
     warnings.add("NaN or infinite, and stored as such: " + count_of(result.non_finite, "value") +

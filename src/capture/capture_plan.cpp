@@ -195,14 +195,19 @@ void cut_shards(const ModelConfig& config, const CaptureSpec& spec, const PlanLi
   bool with_logits = false;
   for (const HookPlan& hook : plan.hooks) with_logits |= hook.hook.site == Site::logits;
   double work = 0;
+  std::uint64_t bytes = 0;
   for (std::size_t p = 0; p < plan.prompts.size(); ++p) {
-    const double own =
+    const double own_work =
         forward_flop(config, static_cast<std::int64_t>(plan.prompts[p].size()), with_logits);
-    if (plan.shards.empty() || work + own > limits.shard_flop) {
+    const std::uint64_t own_bytes = prompt_bytes(config, spec, plan, p);
+    if (plan.shards.empty() || work + own_work > limits.shard_flop ||
+        bytes + own_bytes > limits.shard_bytes) {
       plan.shards.push_back({.range = {static_cast<std::int64_t>(p), 0}, .batches = {}});
       work = 0;
+      bytes = 0;
     }
-    work += own;
+    work += own_work;
+    bytes += own_bytes;
     ++plan.shards.back().range.count;
   }
   for (ShardPlan& shard : plan.shards) {
@@ -211,6 +216,53 @@ void cut_shards(const ModelConfig& config, const CaptureSpec& spec, const PlanLi
                   shard.batches);
     }
   }
+}
+
+// Where part i of N begins among `count` things.
+std::int64_t cut(std::size_t count, int i, int parts) {
+  return static_cast<std::int64_t>(count * static_cast<std::size_t>(i) /
+                                   static_cast<std::size_t>(parts));
+}
+
+// The parts of a run together must be the run, to the last bit, and that depends on which prompts
+// share a batch. So every part makes the plan of the whole run and keeps some of it: whole shards
+// where there are enough of them, else some prompts, whose batches then run whole.
+void keep_part(const ShardChoice& choice, CapturePlan& plan) {
+  const std::size_t prompts = plan.prompts.size();
+  plan.part = {0, static_cast<std::int64_t>(prompts)};
+  if (choice.count == 1) return;
+  if (static_cast<std::size_t>(choice.count) > prompts) {
+    throw Error(ErrorKind::input, "CA11",
+                {.where = "--shard",
+                 .what = "some parts would have no prompts",
+                 .expected = "at most " + std::to_string(prompts) + " parts",
+                 .got = std::to_string(choice.count)});
+  }
+  std::int64_t begin = cut(prompts, choice.index - 1, choice.count);
+  std::int64_t end = cut(prompts, choice.index, choice.count);
+  const std::size_t shards = plan.shards.size();
+  if (shards >= static_cast<std::size_t>(choice.count)) {
+    const auto first_of = [&](int i) {
+      const auto shard = static_cast<std::size_t>(cut(shards, i, choice.count));
+      return shard == shards ? static_cast<std::int64_t>(prompts) : plan.shards[shard].range.first;
+    };
+    begin = first_of(choice.index - 1);
+    end = first_of(choice.index);
+  }
+  plan.part = {begin, end - begin};
+  std::vector<ShardPlan> kept;
+  for (ShardPlan& shard : plan.shards) {
+    const std::int64_t first = std::max(begin, shard.range.first);
+    const std::int64_t last = std::min(end, shard.range.first + shard.range.count);
+    if (first >= last) continue;
+    shard.range = {first, last - first};
+    std::erase_if(shard.batches, [&](const BatchPlan& batch) {
+      return std::none_of(batch.prompts.begin(), batch.prompts.end(),
+                          [&](int p) { return p >= first && p < last; });
+    });
+    kept.push_back(std::move(shard));
+  }
+  plan.shards = std::move(kept);
 }
 
 std::string advice(const SiteEstimate& largest) {
@@ -264,6 +316,7 @@ CapturePlan plan_capture(const ModelConfig& config, std::vector<EncodedPrompt> p
     plan.positions.push_back(resolve_positions(prompt, spec));
   }
   cut_shards(config, spec, limits, plan);
+  keep_part(spec.shard, plan);
   estimate(config, spec, plan);
   check_budget(spec, plan);
   return plan;

@@ -41,7 +41,7 @@ std::string to_json(const CaptureResult& result) {
   document["sidecar"] = result.sidecar;
   document["sha256"] = result.sha256;
   document["file_bytes"] = result.file_bytes;
-  document["prompts"] = result.plan.prompts.size();
+  document["prompts"] = result.plan.part.count;
   document["prompts_skipped"] = result.prompts_skipped;
   document["tokens"] = result.plan.tokens;
   document["shards"] = result.plan.shards.size();

@@ -106,25 +106,23 @@ class SiteTotals {
   std::map<std::string, SiteEstimate> totals_;
 };
 
-void estimate_sites(const ModelConfig& config, const CaptureSpec& spec, CapturePlan& plan) {
-  SiteTotals totals;
-  for (std::size_t p = 0; p < plan.prompts.size(); ++p) {
-    const auto tokens = static_cast<std::int64_t>(plan.prompts[p].size());
-    for (const HookPlan& hook : plan.hooks) {
-      totals.add(site_info(hook.hook.site).name,
-                 hook_bytes(config, hook, spec, tokens, plan.positions[p]),
-                 disk_ratio(hook, spec, plan.layout));
-      if (hook.hook.site == Site::pattern && plan.positions[p].empty() && has_pyramid(tokens)) {
-        const MapSpec map = map_spec(config, hook, spec, tokens, {});
-        totals.add("pyramid", pyramid_bytes(map.heads, tokens), kRoundedMapRatio);
-      }
-    }
-    for (const int layer : plan.statistics_layers) {
-      totals.add("statistics", table_bytes(config.n_heads(layer), tokens, plan, spec.top_k),
-                 kFloatRatio);
+// What one prompt adds to the file, a site at a time: name, bytes of the values, stored ÷ values.
+template <typename Visit>
+void visit_sites(const ModelConfig& config, const CaptureSpec& spec, const CapturePlan& plan,
+                 std::size_t prompt, const Visit& visit) {
+  const auto tokens = static_cast<std::int64_t>(plan.prompts[prompt].size());
+  const std::vector<int>& positions = plan.positions[prompt];
+  for (const HookPlan& hook : plan.hooks) {
+    visit(site_info(hook.hook.site).name, hook_bytes(config, hook, spec, tokens, positions),
+          disk_ratio(hook, spec, plan.layout));
+    if (hook.hook.site == Site::pattern && positions.empty() && has_pyramid(tokens)) {
+      const MapSpec map = map_spec(config, hook, spec, tokens, {});
+      visit("pyramid", pyramid_bytes(map.heads, tokens), kRoundedMapRatio);
     }
   }
-  plan.sites = totals.largest_first();
+  for (const int layer : plan.statistics_layers) {
+    visit("statistics", table_bytes(config.n_heads(layer), tokens, plan, spec.top_k), kFloatRatio);
+  }
 }
 
 // Activations that live at once in the largest batch: a few copies of the residual and of one
@@ -268,15 +266,29 @@ std::uint64_t hook_bytes(const ModelConfig& config, const HookPlan& hook, const 
   return static_cast<std::uint64_t>(rows * values_per_position(config, hook) * float_bytes(spec));
 }
 
+std::uint64_t prompt_bytes(const ModelConfig& config, const CaptureSpec& spec,
+                           const CapturePlan& plan, std::size_t prompt) {
+  std::uint64_t total = 0;
+  visit_sites(config, spec, plan, prompt,
+              [&](const std::string&, std::uint64_t bytes, double) { total += bytes; });
+  return total;
+}
+
 void estimate(const ModelConfig& config, const CaptureSpec& spec, CapturePlan& plan) {
   bool with_logits = false;
   for (const HookPlan& hook : plan.hooks) with_logits |= hook.hook.site == Site::logits;
-  for (const EncodedPrompt& prompt : plan.prompts) {
-    const auto tokens = static_cast<std::int64_t>(prompt.size());
+  SiteTotals totals;
+  const auto first = static_cast<std::size_t>(plan.part.first);
+  for (std::size_t p = first; p < first + static_cast<std::size_t>(plan.part.count); ++p) {
+    const auto tokens = static_cast<std::int64_t>(plan.prompts[p].size());
     plan.tokens += tokens;
     plan.flop += forward_flop(config, tokens, with_logits);
+    visit_sites(config, spec, plan, p,
+                [&](const std::string& site, std::uint64_t bytes, double ratio) {
+                  totals.add(site, bytes, ratio);
+                });
   }
-  estimate_sites(config, spec, plan);
+  plan.sites = totals.largest_first();
   for (const SiteEstimate& site : plan.sites) plan.disk_bytes += site.disk_bytes;
   // The shards stay until the merged file is on disk.
   if (plan.shards.size() > 1) plan.disk_bytes *= 2;

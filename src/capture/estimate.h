@@ -23,6 +23,11 @@ std::int64_t values_per_position(const ModelConfig& config, const HookPlan& hook
 std::uint64_t hook_bytes(const ModelConfig& config, const HookPlan& hook, const CaptureSpec& spec,
                          std::int64_t tokens, const std::vector<int>& positions);
 
+// Bytes of all values that prompt `prompt` of the plan adds to the file: sites, pyramids, tables.
+// The plan's prompts, positions, hooks and tables must be chosen.
+std::uint64_t prompt_bytes(const ModelConfig& config, const CaptureSpec& spec,
+                           const CapturePlan& plan, std::size_t prompt);
+
 // Fills tokens, flop, sites, disk_bytes and memory of a plan that is complete otherwise.
 void estimate(const ModelConfig& config, const CaptureSpec& spec, CapturePlan& plan);
 

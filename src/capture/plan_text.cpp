@@ -11,7 +11,7 @@ std::string describe(const CapturePlan& plan) {
     batches += static_cast<std::int64_t>(shard.batches.size());
   }
   std::string text =
-      "plan: " + count_of(plan.prompts.size(), "prompt") + ", " + count_of(plan.tokens, "token") +
+      "plan: " + count_of(plan.part.count, "prompt") + ", " + count_of(plan.tokens, "token") +
       ", " + count_of(batches, "batch") + ", " + count_of(plan.shards.size(), "shard") + ", " +
       (plan.layout == FileLayout::packed ? "packed layout, " : "one group a prompt, ") +
       format_number(plan.flop / 1e9, 3) + " GFLOP\n";

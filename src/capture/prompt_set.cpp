@@ -22,14 +22,6 @@ std::vector<Prompt> read_prompts(const CaptureSpec& spec, PromptSet& set) {
   return std::move(file.prompts);
 }
 
-// Part i of N: consecutive prompts, parts of nearly equal size.
-std::pair<std::size_t, std::size_t> part_of(std::size_t count, ShardChoice shard) {
-  const auto cut = [&](int i) {
-    return count * static_cast<std::size_t>(i) / static_cast<std::size_t>(shard.count);
-  };
-  return {cut(shard.index - 1), cut(shard.index)};
-}
-
 std::optional<Tokenizer> load_tokenizer(const Checkpoint& checkpoint) {
   if (checkpoint.tokenizer_json.empty()) return std::nullopt;
   return Tokenizer::load(checkpoint.tokenizer_json, checkpoint.tokenizer_config);
@@ -74,15 +66,6 @@ void check_prompt(const ModelConfig& config, const CaptureSpec& spec, const Enco
 PromptSet load_prompts(const CaptureSpec& spec, const Checkpoint& checkpoint) {
   PromptSet set;
   std::vector<Prompt> prompts = read_prompts(spec, set);
-  set.all_prompts = static_cast<std::int64_t>(prompts.size());
-  const auto [begin, end] = part_of(prompts.size(), spec.shard);
-  if (begin == end) {
-    throw Error(ErrorKind::input, "CA11",
-                {.where = "--shard",
-                 .what = "this part has no prompts",
-                 .expected = "at most " + count_of(prompts.size(), "part"),
-                 .got = std::to_string(spec.shard.count)});
-  }
   const std::optional<Tokenizer> tokenizer = load_tokenizer(checkpoint);
   if (tokenizer && tokenizer->id_limit() > checkpoint.config.d_vocab) {
     set.warnings.push_back("the tokenizer has ids up to " +
@@ -91,15 +74,15 @@ PromptSet load_prompts(const CaptureSpec& spec, const Checkpoint& checkpoint) {
   }
   const Tokenizer* known = tokenizer ? &*tokenizer : nullptr;
   const EncodePromptOptions options = encode_options(spec.encoding, known);
-  for (std::size_t p = begin; p < end; ++p) {
-    const std::string where = prompt_place(spec.prompts, prompts[p].line);
+  for (const Prompt& prompt : prompts) {
+    const std::string where = prompt_place(spec.prompts, prompt.line);
     try {
-      EncodedPrompt encoded = encode_prompt(prompts[p], known, options);
+      EncodedPrompt encoded = encode_prompt(prompt, known, options);
       check_prompt(checkpoint.config, spec, encoded, where);
       set.prompts.push_back(std::move(encoded));
     } catch (const Error& error) {
       if (!spec.prompts.skip_bad || error.kind() != ErrorKind::input) rethrow_at(error, where);
-      set.skipped.push_back({prompts[p].line, error.detail().what});
+      set.skipped.push_back({prompt.line, error.detail().what});
     }
   }
   if (set.prompts.empty()) fail_no_prompts(spec.prompts.prompts_file, set.skipped);

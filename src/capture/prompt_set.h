@@ -14,8 +14,7 @@
 namespace attnscope {
 
 struct PromptSet {
-  std::vector<EncodedPrompt> prompts;  // of this process's part (--shard) only
-  std::int64_t all_prompts = 0;        // of every part
+  std::vector<EncodedPrompt> prompts;  // of every part (--shard)
   std::vector<SkippedLine> skipped;
   std::string file_sha256;  // of the prompt file; empty without one
   std::vector<std::string> warnings;

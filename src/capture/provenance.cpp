@@ -189,7 +189,7 @@ std::string sidecar_json(const CaptureSpec& resolved, const CaptureResult& resul
   for (const auto& [path, hash] : hashes.files) {
     document["model_files"].push_back({{"path", shown(path)}, {"sha256", hash}});
   }
-  document["prompts"] = result.plan.prompts.size();
+  document["prompts"] = result.plan.part.count;
   document["tokens"] = result.plan.tokens;
   document["shards"] = result.plan.shards.size();
   document["shards_kept"] = result.shards_kept;

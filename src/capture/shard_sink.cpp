@@ -65,8 +65,7 @@ AttentionLayer layer_of(const AttentionStatistics& s) {
 
 void check_stop(const std::atomic<bool>* stop) {
   if (stop == nullptr || !*stop) return;
-  throw Error(ErrorKind::interrupted, "CA40",
-              {.what = "stopped; what was committed is kept", .next = "go on with --resume"});
+  throw Error(ErrorKind::interrupted, "CA40", {.what = "stopped"});
 }
 
 AttentionPlan attention_plan(const ModelConfig& config, const CapturePlan& plan, int prompt,
@@ -171,7 +170,9 @@ void ShardSink::begin() {
 
 void ShardSink::begin_batch(const BatchPlan& batch) {
   batch_ = &batch;
-  for (const int prompt : batch.prompts) open_attention(prompt);
+  for (const int prompt : batch.prompts) {
+    if (is_ours(prompt)) open_attention(prompt);
+  }
 }
 
 void ShardSink::open_attention(int prompt) {
@@ -185,6 +186,7 @@ void ShardSink::open_attention(int prompt) {
 
 void ShardSink::end_batch() {
   for (const int prompt : batch_->prompts) {
+    if (!is_ours(prompt)) continue;
     PromptState& s = state(prompt);
     run_.pipeline.push(0, [&writer = writer_, id = s.attention] { writer.close_attention(*id); });
     s.maps.clear();
@@ -241,11 +243,14 @@ void ShardSink::on_value(HookId hook, const at::Tensor& value, const Batch& batc
   const HookPlan& plan = *find(hook);
   for (int row = 0; row < batch.size(); ++row) {
     const int prompt = planned(row);
+    if (!is_ours(prompt)) continue;
     at::Tensor stored = stored_part(plan, unpadded(value, batch, row), prompt);
     Subset subset;
     subset.heads.assign(plan.heads.begin(), plan.heads.end());
     const std::vector<int>& positions = run_.plan.positions[static_cast<std::size_t>(prompt)];
-    subset.q_positions.assign(positions.begin(), positions.end());
+    auto& kept =
+        position_axis(hook.site) == PositionAxis::key ? subset.k_positions : subset.q_positions;
+    kept.assign(positions.begin(), positions.end());
     const auto bytes = static_cast<std::uint64_t>(stored.nbytes());
     deliver(prompt, bytes,
             [&writer = writer_, &nan = run_.nan_values, file_prompt = in_file(prompt), hook,
@@ -264,6 +269,7 @@ void ShardSink::on_map_rows(HookId hook, const MapRows& rows, const Batch& batch
   for (int row = 0; row < batch.size(); ++row) {
     const RowSpan span = batch.rows[static_cast<std::size_t>(row)];
     const int prompt = planned(row);
+    if (!is_ours(prompt)) continue;
     // The part of this block that is real queries of the row.
     const std::int64_t begin = std::max(rows.q_begin, span.start);
     const std::int64_t end =
@@ -289,6 +295,7 @@ void ShardSink::on_statistics(HookId hook, std::span<const AttentionStatistics> 
   const std::int64_t slot = std::find(layers.begin(), layers.end(), hook.layer) - layers.begin();
   for (int row = 0; row < batch.size(); ++row) {
     const int prompt = planned(row);
+    if (!is_ours(prompt)) continue;
     auto statistics =
         std::make_shared<const AttentionStatistics>(rows[static_cast<std::size_t>(row)]);
     run_.summary.add(hook.layer, statistics->head_stats);

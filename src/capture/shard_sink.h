@@ -60,6 +60,10 @@ class ShardSink : public Observer {
 
   // Index in the plan, and in the file, of batch row `row`.
   int planned(int row) const;
+  // Rows of other parts run beside ours (--shard).
+  bool is_ours(int prompt) const {
+    return prompt >= first_ && in_file(prompt) < static_cast<int>(prompts_.size());
+  }
   int in_file(int prompt) const { return prompt - first_; }
   PromptState& state(int prompt) { return prompts_[static_cast<std::size_t>(in_file(prompt))]; }
   const HookPlan* find(HookId hook) const;

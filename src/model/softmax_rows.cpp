@@ -104,7 +104,11 @@ ATTNSCOPE_INLINE SoftmaxSums<T> softmax(const SoftmaxRow<T>& row) {
   std::vector<std::uint8_t> visible;
   if (row.mix != 1) visible = visible_keys(values, count);
   if (row.sink != nullptr) largest = std::max(largest, *row.sink);
-  if (largest == kMinusInfinity) return {kMinusInfinity, T{0}};
+  if (largest == kMinusInfinity) {
+    // No comparison sees a NaN, and a row of nothing else is not a masked one.
+    const bool nan = std::any_of(values, values + count, [](T v) { return v != v; });
+    return {nan ? std::numeric_limits<T>::quiet_NaN() : kMinusInfinity, T{0}};
+  }
   double sum = exponentials(values, count, largest);
   double sink = 0;
   if (row.sink != nullptr) {

@@ -7,9 +7,9 @@
 #include "attnscope/checkpoint/site_inventory.h"
 #include "attnscope/core/tensor_convert.h"
 #include "attnscope/support/error.h"
+#include "attnscope/support/free_memory.h"
 #include "attnscope/support/text.h"
 #include "attnscope/support/utf8.h"
-#include "free_memory.h"
 #include "weight_reader.h"
 
 namespace attnscope {
@@ -54,7 +54,10 @@ class WeightLoader {
     weights_->device = options_.device;
     weights_->sites = site_inventory(checkpoint_.config);
     place_all();
-    expect_memory_for(weights_->bytes, "the weights", checkpoint_.config.name);
+    expect_within(free_memory(), {.bytes = weights_->bytes,
+                                  .what = "the weights",
+                                  .where = checkpoint_.config.name,
+                                  .next = "use a smaller --dtype or a machine with more memory"});
     make_tensors();
     read_all();
     check_twins();

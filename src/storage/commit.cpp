@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "attnscope/support/commit.h"
 #include "attnscope/support/error.h"
 #include "attnscope/support/file.h"
 #include "attnscope/support/sha256.h"
@@ -67,14 +68,11 @@ FileLock::FileLock(const std::string& output) : path_(output + ".lock") {
     if (same_file(fd_, path_)) break;
     ::close(std::exchange(fd_, -1));
   }
+  // Only for the message that names the holder: the lock holds without it.
   const std::string pid = std::to_string(::getpid()) + "\n";
-  if (::ftruncate(fd_, 0) != 0 ||
-      ::pwrite(fd_, pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
-    const int error = errno;
-    ::unlink(path_.c_str());
-    ::close(std::exchange(fd_, -1));
-    fail(output, "cannot write the lock file", error);
-  }
+  const bool written = ::ftruncate(fd_, 0) == 0 &&
+                       ::pwrite(fd_, pid.data(), pid.size(), 0) == static_cast<ssize_t>(pid.size());
+  if (!written) static_cast<void>(::ftruncate(fd_, 0) == 0);
 }
 
 FileLock::~FileLock() {
@@ -85,41 +83,6 @@ FileLock::~FileLock() {
 
 FileLock::FileLock(FileLock&& other) noexcept
     : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
-
-void commit_file(const std::string& temporary, const std::string& final_path, Replace replace) {
-  const int fd = ::open(temporary.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) fail(temporary, "cannot open for syncing", errno);
-  const int synced = ::fsync(fd);
-  const int sync_error = errno;
-  ::close(fd);
-  if (synced != 0) {
-    ::unlink(temporary.c_str());
-    fail(final_path, "cannot sync to disk", sync_error, "check the disk, then run with --resume");
-  }
-  // link() fails when the name exists, rename() replaces it.
-  const bool keep = replace == Replace::never;
-  const int status = keep ? ::link(temporary.c_str(), final_path.c_str())
-                          : ::rename(temporary.c_str(), final_path.c_str());
-  const int error = errno;
-  if (keep || status != 0) ::unlink(temporary.c_str());
-  if (status != 0) fail(final_path, "cannot give the file its name", error);
-  sync_folder(folder_of(final_path));
-}
-
-void sync_folder(const std::string& folder) {
-  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) fail(folder, "cannot open the folder", errno);
-  const int status = ::fsync(fd);
-  const int error = errno;
-  ::close(fd);
-  // Some file systems cannot sync folders and say so.
-  if (status != 0 && error != EINVAL && error != ENOTSUP) fail(folder, "cannot sync", error);
-}
-
-std::string folder_of(const std::string& path) {
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  return folder.empty() ? "." : folder.string();
-}
 
 std::string hash_of_file(const std::string& path) {
   const InputFile file(path, "OU16");
@@ -160,7 +123,7 @@ std::string sidecar_path(const std::string& path) {
 
 std::uint64_t free_bytes(const std::string& path) {
   struct statvfs info {};
-  const std::string folder = storage_detail::folder_of(path);
+  const std::string folder = folder_of(path);
   if (::statvfs(folder.c_str(), &info) != 0) fail_to_create(path, errno);
   // A file system without a size (/proc, an unlimited tmpfs) does not say what it can take.
   if (info.f_blocks == 0) return std::numeric_limits<std::uint64_t>::max();

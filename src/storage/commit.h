@@ -1,5 +1,5 @@
 // File: commit.h
-// The steps that make a written file permanent, and the lock that keeps two writers apart.
+// The lock that keeps two writers apart, and what an output needs of its folder.
 #pragma once
 
 #include <string>
@@ -22,14 +22,6 @@ class FileLock {
   int fd_ = -1;
 };
 
-enum class Replace : std::uint8_t { never, allowed };
-
-// fsync of the file, its final name, fsync of the folder. A failed sync removes the file: its pages
-// may already be dropped, so that a second try would succeed without the data being there.
-void commit_file(const std::string& temporary, const std::string& final_path, Replace replace);
-
-void sync_folder(const std::string& folder);
-std::string folder_of(const std::string& path);
 // SHA-256 of the bytes on disk now; unlike sha256_of_file, nothing is remembered.
 std::string hash_of_file(const std::string& path);
 // Fails (exit 3) if `path` is in the way, its folder is missing or cannot be written to.

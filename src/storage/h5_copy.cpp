@@ -54,12 +54,8 @@ void copy_blocks(const Dataset& from, Dataset& to) {
 
 void copy_values(const Dataset& from, Dataset& to) {
   if (from.chunk().empty()) return copy_blocks(from, to);
-  std::vector<std::byte> stored;
-  for_each_stored_chunk(from, [&](const Dims& at, std::uint64_t bytes) {
-    stored.resize(bytes);
-    const std::uint32_t filter_mask = from.read_chunk(at, stored);
-    to.write_chunk(at, filter_mask, stored);
-  });
+  from.for_each_stored_part(
+      [&to](const StoredPart& part) { to.write_chunk(part.at, part.filter_mask, part.bytes); });
 }
 
 }  // namespace

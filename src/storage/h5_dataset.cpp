@@ -156,8 +156,30 @@ std::uint32_t Dataset::read_chunk(const Dims& offset, std::span<std::byte> data)
   return filter_mask;
 }
 
-void for_each_stored_chunk(const Dataset& dataset,
-                           const std::function<void(const Dims&, std::uint64_t)>& visit) {
+Filters Dataset::filters() const {
+  prepare_library();
+  const Handle creation = own_plist(H5Dget_create_plist(id()));
+  std::vector<H5Z_filter_t> found;
+  for (int i = 0; i < H5Pget_nfilters(creation.get()); ++i) {
+    unsigned flags = 0;
+    std::size_t values = 0;
+    unsigned config = 0;
+    found.push_back(H5Pget_filter2(creation.get(), static_cast<unsigned>(i), &flags, &values,
+                                   nullptr, 0, nullptr, &config));
+  }
+  if (found.empty()) return Filters::none;
+  if (found == std::vector<H5Z_filter_t>{H5Z_FILTER_DEFLATE}) return Filters::deflate;
+  if (found == std::vector<H5Z_filter_t>{H5Z_FILTER_SHUFFLE, H5Z_FILTER_DEFLATE}) {
+    return Filters::shuffle_deflate;
+  }
+  refuse(*context_, path_, "filters that attnscope does not use together",
+         "none, deflate, or shuffle and deflate", "others");
+}
+
+namespace {
+
+// The stored chunks in index order.
+void for_each_chunk(const Dataset& dataset, const std::function<void(StoredPart&)>& visit) {
   const Dims shape = dataset.dims();
   const Dims tile = dataset.chunk();
   std::uint64_t chunks = 1;
@@ -172,7 +194,8 @@ void for_each_stored_chunk(const Dataset& dataset,
     }
     chunks *= along;
   }
-  Dims at(shape.size(), 0);
+  StoredPart part{.at = Dims(shape.size(), 0), .bytes = {}};
+  Dims& at = part.at;
   for (std::uint64_t i = 0; i < chunks; ++i) {
     if (const std::uint64_t bytes = dataset.chunk_bytes(at); bytes > 0) {
       if (bytes > 2 * kMaxChunkBytes) {
@@ -182,7 +205,9 @@ void for_each_stored_chunk(const Dataset& dataset,
                      .expected = "at most " + std::to_string(2 * kMaxChunkBytes) + " bytes",
                      .got = std::to_string(bytes)});
       }
-      visit(at, bytes);
+      part.bytes.resize(bytes);
+      part.filter_mask = dataset.read_chunk(at, part.bytes);
+      visit(part);
     }
     for (std::size_t a = shape.size(); a-- > 0;) {
       at[a] += tile[a];
@@ -192,27 +217,19 @@ void for_each_stored_chunk(const Dataset& dataset,
   }
 }
 
-std::string Dataset::sha256() const {
-  Sha256 hash;
+}  // namespace
+
+void Dataset::for_each_stored_part(const std::function<void(StoredPart&)>& visit) const {
   const Dims shape = dims();
-  const Dims tile = chunk();
-  std::vector<std::byte> buffer;
   const std::uint64_t values = count();
-  if (values == 0) return hash.finish();
-  if (!tile.empty()) {
-    for_each_stored_chunk(*this, [&](const Dims& at, std::uint64_t bytes) {
-      buffer.resize(bytes);
-      read_chunk(at, buffer);
-      hash.update(buffer.data(), buffer.size());
-    });
-    return hash.finish();
-  }
+  if (values == 0) return;
+  if (!chunk().empty()) return for_each_chunk(*this, visit);
   const std::size_t value_bytes = type().bytes;
+  StoredPart part{.at = Dims(shape.size(), 0), .bytes = {}};
   if (shape.empty()) {
-    buffer.resize(value_bytes);
-    read(buffer.data());
-    hash.update(buffer.data(), buffer.size());
-    return hash.finish();
+    part.bytes.resize(value_bytes);
+    read(part.bytes.data());
+    return visit(part);
   }
   const std::uint64_t row_bytes = values / shape[0] * value_bytes;
   const std::uint64_t rows = std::max<std::uint64_t>(1, kReadBlockBytes / row_bytes);
@@ -220,10 +237,17 @@ std::string Dataset::sha256() const {
   for (std::uint64_t row = 0; row < shape[0]; row += rows) {
     slab.offset[0] = row;
     slab.extent[0] = std::min(rows, shape[0] - row);
-    buffer.resize(slab.extent[0] * row_bytes);
-    read(slab, buffer.data());
-    hash.update(buffer.data(), buffer.size());
+    part.at[0] = row;
+    part.bytes.resize(slab.extent[0] * row_bytes);
+    read(slab, part.bytes.data());
+    visit(part);
   }
+}
+
+std::string Dataset::sha256() const {
+  Sha256 hash;
+  for_each_stored_part(
+      [&hash](const StoredPart& part) { hash.update(part.bytes.data(), part.bytes.size()); });
   return hash.finish();
 }
 

@@ -31,10 +31,6 @@ std::string take_error();
 [[noreturn]] void refuse(const Context& context, const std::string& object, const std::string& what,
                          const std::string& expected, const std::string& got);
 
-// The stored chunks of a chunked dataset in index order: index of the first value, stored bytes.
-void for_each_stored_chunk(const Dataset& dataset,
-                           const std::function<void(const Dims&, std::uint64_t)>& visit);
-
 // The property list of objects made here: no times, attributes inside the object header.
 void set_object_properties(Id creation);
 

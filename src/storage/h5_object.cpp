@@ -210,6 +210,24 @@ std::vector<std::string> Object::texts(const std::string& name) const {
   return read_texts(*attribute);
 }
 
+void Object::require_readable_attributes() const {
+  for (const std::string& name : attribute_names()) {
+    const auto attribute = open_attribute(id(), name);
+    if (!attribute) fail("H505", "cannot read attribute " + quote(name) + " of");
+    const Id type = attribute->type.get();
+    std::vector<std::byte> data(static_cast<std::size_t>(attribute->count) * H5Tget_size(type));
+    if (data.empty()) continue;
+    if (H5Aread(attribute->handle.get(), type, data.data()) < 0) {
+      fail("H505", "cannot read attribute " + quote(name) + " of");
+    }
+    // Labels have variable length: the library allocated them.
+    if (H5Tis_variable_str(type) > 0) {
+      const Handle space = own_space(H5Aget_space(attribute->handle.get()));
+      H5Dvlen_reclaim(type, space.get(), H5P_DEFAULT, data.data());
+    }
+  }
+}
+
 std::vector<std::string> Object::labels() const {
   return texts("DIMENSION_LABELS");
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <tuple>
 
 #include "attnscope/storage/writer.h"
 #include "attnscope/support/error.h"
@@ -67,10 +66,11 @@ class Joiner {
   void run() {
     FileInfo info = first_.file();
     info.run_id = options_.run_id;
-    info.shard.reset();
+    info.shard = options_.part;
     CaptureWriter writer(options_.path, info, first_.model(), first_.run(),
                          {.layout = first_.layout(), .packed = plan_});
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      if (options_.before_each) options_.before_each();
       const CaptureReader input(inputs_[i], {Trust::own});
       if (first_.layout() == FileLayout::packed) {
         append_packed(input, writer);
@@ -89,7 +89,6 @@ class Joiner {
 
   // Files are opened one after the other: there may be more of them than a process may hold open.
   void look_at(const CaptureReader& input) {
-    require_same_kind(input);
     if (first_.layout() != FileLayout::packed) return;
     plan_.prompts += input.prompts();
     plan_.tokens += input.state_->offsets.back();
@@ -97,29 +96,6 @@ class Joiner {
     if (input.state_->root->has("tokens/text")) {
       const h5::Dataset text = input.state_->root->open_dataset("tokens/text");
       plan_.token_text_bytes = std::max(plan_.token_text_bytes, text.type().bytes);
-    }
-  }
-
-  void require_same_kind(const CaptureReader& other) const {
-    const ModelInfo model = first_.model();
-    const ModelInfo m = other.model();
-    for (const auto& [what, a, b] : {std::tuple("weights", model.weights_sha256, m.weights_sha256),
-                                     {"config", model.config_sha256, m.config_sha256},
-                                     {"tokenizer", model.tokenizer_sha256, m.tokenizer_sha256}}) {
-      if (a != b) {
-        cannot_join(other.path(), std::string("another model: SHA-256 of its ") + what, a, b);
-      }
-    }
-    if (other.file().kind != first_.file().kind) {
-      cannot_join(other.path(), "another kind of file", file_kind_name(first_.file().kind),
-                  file_kind_name(other.file().kind));
-    }
-    if (other.layout() != first_.layout()) {
-      cannot_join(other.path(), "another layout", "packed files, or one group a prompt, not both");
-    }
-    if (first_.layout() == FileLayout::packed && packed_names(other) != packed_names(first_)) {
-      cannot_join(other.path(),
-                  "other packed sites than in " + escape_untrusted(first_.path(), 4096));
     }
   }
 

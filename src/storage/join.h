@@ -3,6 +3,8 @@
 // the inputs of a merge.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +21,9 @@ enum class JoinKind : std::uint8_t {
 struct JoinOptions {
   JoinKind kind = JoinKind::shards;
   std::string run_id;
-  std::string path;  // must not exist; removed again if joining fails
+  std::optional<ShardId> part;        // FileInfo::shard of the result
+  std::string path;                   // must not exist; removed again if joining fails
+  std::function<void()> before_each;  // before each input; may throw to stop
 };
 
 // Stored chunks of maps and tables are copied as they are; packed rows one file after the other.

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "attnscope/storage/reader.h"
+#include "attnscope/support/commit.h"
 #include "attnscope/support/error.h"
 #include "attnscope/support/file.h"
 #include "attnscope/support/json.h"
@@ -44,7 +46,8 @@ std::string manifest_text(const OutputOptions& options) {
   const nlohmann::json manifest{{"schema", kManifestSchema},
                                 {"run_id", options.run_id},
                                 {"config", config_of(options)},
-                                {"shards", plan}};
+                                {"shards", plan},
+                                {"replace", options.if_exists == IfExists::force}};
   return manifest.dump(1) + "\n";
 }
 
@@ -93,18 +96,35 @@ std::string value_at(const nlohmann::json& config, const std::string& key) {
       {.where = escape_untrusted(path, 4096), .what = std::move(what), .next = std::move(next)});
 }
 
+// "2/3" as --shard says it.
+std::string part_name(const std::optional<ShardId>& part) {
+  const ShardId shown = part.value_or(ShardId{});
+  return std::to_string(shown.index + 1) + "/" + std::to_string(shown.count);
+}
+
 }  // namespace
 
 struct Output::State {
   OutputOptions options;
   std::optional<FileLock> lock;
   bool complete = false;
+  bool owns_parts = false;  // OUT.h5.parts/ is this run's
+  bool replace = false;     // --force, now or when the run began: OUT.h5 may be replaced
   std::vector<bool> committed;
+
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  // A run that committed nothing leaves nothing that would be in the way of the next one.
+  ~State() {
+    if (owns_parts && !holds_shards()) remove_parts();
+  }
 
   bool is_sharded() const { return options.shards.size() > 1; }
   std::string parts() const { return options.path + ".parts"; }
   std::string manifest() const { return parts() + "/manifest.json"; }
   std::string temporary() const { return options.path + ".tmp"; }
+  std::string sidecar_temporary() const { return sidecar_path(options.path) + ".tmp"; }
   std::string shard_path(int shard) const {
     if (!is_sharded()) return options.path;
     std::array<char, 32> name{};
@@ -113,14 +133,31 @@ struct Output::State {
   }
   std::string shard_temporary(int shard) const { return shard_path(shard) + ".tmp"; }
 
+  bool holds_shards() const;
+  void remove_parts() const noexcept;
   void require_absent() const;
   void require_own_sidecar() const;
   void remove_leftovers() const;
   void start_parts() const;
+  bool is_finished() const;
   void resume_finished();
+  void commit_result(const std::string& temporary) const;
   void resume_parts(Warnings& warnings);
   std::string damage_of(int shard) const;
 };
+
+bool Output::State::holds_shards() const {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(parts(), error)) {
+    if (entry.path().extension() == ".h5") return true;
+  }
+  return false;
+}
+
+void Output::State::remove_parts() const noexcept {
+  std::error_code absent;
+  fs::remove_all(parts(), absent);
+}
 
 void Output::State::require_absent() const {
   if (exists(options.path)) {
@@ -144,6 +181,7 @@ void Output::State::require_own_sidecar() const {
 
 void Output::State::remove_leftovers() const {
   ::unlink(temporary().c_str());
+  ::unlink(sidecar_temporary().c_str());
   if (!fs::is_directory(parts())) return;
   for (const auto& entry : fs::directory_iterator(parts())) {
     if (entry.path().filename().string().find(".tmp") != std::string::npos) {
@@ -160,20 +198,36 @@ void Output::State::start_parts() const {
                 {.where = escape_untrusted(parts(), 4096),
                  .what = "cannot create the folder: " + error.message()});
   }
-  write_file_atomically(manifest(), manifest_text(options), WriteMode::create);
+  write_and_commit(manifest() + ".tmp", manifest(), manifest_text(options), WriteMode::create);
   sync_folder(folder_of(options.path));
 }
 
-// OUT.h5 is there: nothing is left to do if it is this run's.
-void Output::State::resume_finished() {
-  const CaptureReader reader(options.path, {.trust = Trust::own});
-  if (reader.file().run_id != options.run_id) {
+// OUT.h5 is there and this run's.
+bool Output::State::is_finished() const {
+  if (!exists(options.path)) return false;
+  // Where a run with --force was interrupted, its parts lie beside the file it will replace.
+  const bool begun = is_sharded() && exists(manifest());
+  try {
+    const CaptureReader reader(options.path, {.trust = Trust::own});
+    const bool same_run = reader.file().run_id == options.run_id;
+    if (same_run && reader.file().shard == options.part) return true;
+    if (begun) return false;
+    if (same_run) {
+      other_configuration(options.path, "shard", {{"shard", part_name(reader.file().shard)}},
+                          {{"shard", part_name(options.part)}});
+    }
     const std::string before = reader.run().options_json;
     const nlohmann::json old =
         before.empty() ? nlohmann::json::object() : parse_json(before, options.path, "OU14");
     const nlohmann::json now = config_of(options);
     other_configuration(options.path, differing_key(old, now), old, now);
+  } catch (const Error&) {
+    if (begun) return false;
+    throw;
   }
+}
+
+void Output::State::resume_finished() {
   complete = true;
   committed.assign(options.shards.size(), true);
   // The merge may have been killed between the rename and this.
@@ -205,11 +259,14 @@ void Output::State::resume_parts(Warnings& warnings) {
   const nlohmann::json before =
       parse_json(read_text_file(manifest(), "OU14", kMaxManifestBytes), manifest(), "OU14");
   const JsonObject object(before, manifest(), "OU14");
-  const nlohmann::json now = nlohmann::json::parse(manifest_text(options));
+  replace = object.boolean("replace");
+  nlohmann::json now = nlohmann::json::parse(manifest_text(options));
+  now["replace"] = replace;
   if (before != now) {
     const nlohmann::json& old = object.require("config");
     other_configuration(manifest(), differing_key(old, now.at("config")), old, now.at("config"));
   }
+  if (exists(options.path) && !replace) require_absent();
   for (int shard = 0; shard < static_cast<int>(options.shards.size()); ++shard) {
     if (!exists(shard_path(shard))) continue;
     const std::string damage = damage_of(shard);
@@ -223,6 +280,12 @@ void Output::State::resume_parts(Warnings& warnings) {
   }
 }
 
+void Output::State::commit_result(const std::string& temporary) const {
+  // The old result's hash must not lie beside the new one.
+  if (replace && exists(options.path)) ::unlink(sidecar_path(options.path).c_str());
+  commit_file(temporary, options.path, replace ? WriteMode::replace : WriteMode::create);
+}
+
 Output::Output(OutputOptions options, Warnings& warnings) : state_(std::make_unique<State>()) {
   State& s = *state_;
   s.options = std::move(options);
@@ -232,13 +295,16 @@ Output::Output(OutputOptions options, Warnings& warnings) : state_(std::make_uni
   if (s.options.if_exists == IfExists::refuse) s.require_absent();
   if (s.options.if_exists != IfExists::force) s.require_own_sidecar();
   s.remove_leftovers();
+  s.replace = s.options.if_exists == IfExists::force;
   const bool resume = s.options.if_exists == IfExists::resume;
-  if (resume && exists(s.options.path)) {
+  if (resume && s.is_finished()) {
     s.resume_finished();
   } else if (resume && s.is_sharded() && exists(s.parts())) {
     s.resume_parts(warnings);
+    s.owns_parts = true;
   } else {
     fs::remove_all(s.parts());
+    s.owns_parts = s.is_sharded();
     if (s.is_sharded()) s.start_parts();
   }
 }
@@ -267,11 +333,17 @@ std::string Output::begin(int shard) {
 void Output::commit(int shard) {
   State& s = *state_;
   const std::string temporary = begin(shard);
-  const bool replace = !s.is_sharded() && s.options.if_exists == IfExists::force;
-  // The old result's hash must not lie beside the new one.
-  if (replace && exists(s.options.path)) ::unlink(sidecar_path(s.options.path).c_str());
-  commit_file(temporary, s.shard_path(shard), replace ? Replace::allowed : Replace::never);
+  if (s.is_sharded()) {
+    commit_file(temporary, s.shard_path(shard), WriteMode::create);
+  } else {
+    s.commit_result(temporary);
+  }
   s.committed[static_cast<std::size_t>(shard)] = true;
+}
+
+void Output::write_sidecar(const std::string& json) {
+  write_and_commit(state_->sidecar_temporary(), sidecar_path(state_->options.path), json,
+                   WriteMode::replace);
 }
 
 std::string Output::finish() {
@@ -285,11 +357,12 @@ std::string Output::finish() {
   if (s.is_sharded() && !s.complete) {
     std::vector<std::string> inputs;
     for (int shard = 0; shard < shards(); ++shard) inputs.push_back(s.shard_path(shard));
-    join_files(inputs,
-               {.kind = JoinKind::shards, .run_id = s.options.run_id, .path = s.temporary()});
-    const bool replace = s.options.if_exists == IfExists::force;
-    if (replace && exists(s.options.path)) ::unlink(sidecar_path(s.options.path).c_str());
-    commit_file(s.temporary(), s.options.path, replace ? Replace::allowed : Replace::never);
+    join_files(inputs, {.kind = JoinKind::shards,
+                        .run_id = s.options.run_id,
+                        .part = s.options.part,
+                        .path = s.temporary(),
+                        .before_each = s.options.before_each_join});
+    s.commit_result(s.temporary());
     fs::remove_all(s.parts());
   }
   s.complete = true;

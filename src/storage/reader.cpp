@@ -221,10 +221,8 @@ void CaptureReader::State::require_whole_subset(const StoredSite& site) const {
     }
   };
   check(site.subset.heads, "hg");
-  check(site.subset.k_positions, "k");
-  // Sites [k g d] have their positions along k.
-  const bool has_q = std::find(site.dims.begin(), site.dims.end(), "q") != site.dims.end();
-  check(site.subset.q_positions, has_q ? "q" : "kn");
+  check(site.subset.q_positions, "qn");
+  check(site.subset.k_positions, "kn");
 }
 
 std::optional<StoredSite> CaptureReader::site(int prompt, HookId hook) const {
@@ -245,7 +243,9 @@ std::optional<StoredSite> CaptureReader::site(int prompt, HookId hook) const {
       const auto first = static_cast<std::ptrdiff_t>(rows.offset[0]);
       const auto count = static_cast<std::ptrdiff_t>(rows.extent[0]);
       if (first + count <= static_cast<std::ptrdiff_t>(all.size())) {
-        site.subset.q_positions.assign(all.begin() + first, all.begin() + first + count);
+        auto& kept = position_axis(hook.site) == PositionAxis::key ? site.subset.k_positions
+                                                                   : site.subset.q_positions;
+        kept.assign(all.begin() + first, all.begin() + first + count);
       }
     }
     site.subset.heads = dataset.integers("heads");

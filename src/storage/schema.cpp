@@ -70,6 +70,11 @@ std::vector<std::string> stored_dims(Site site, FileLayout layout) {
   return dims;
 }
 
+PositionAxis position_axis(Site site) {
+  return stored_dims(site, FileLayout::per_prompt).front() == "k" ? PositionAxis::key
+                                                                  : PositionAxis::query;
+}
+
 TileGrid::TileGrid(const MapSpec& spec) : spec_(spec) {
   const bool all_heads = std::max(spec.queries, spec.keys) <= kAllHeads;
   tile_heads_ = all_heads ? spec.heads : 1;

@@ -2,7 +2,9 @@
 
 #include <sys/stat.h>
 
+#include <future>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "attnscope/storage/output.h"
 #include "attnscope/support/error.h"
@@ -12,6 +14,7 @@
 #include "attnscope/support/utf8.h"
 #include "commit.h"
 #include "guard.h"
+#include "verify_datasets.h"
 #include "verify_parts.h"
 
 namespace attnscope {
@@ -30,66 +33,84 @@ std::uint64_t file_size(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 ? static_cast<std::uint64_t>(info.st_size) : 0;
 }
 
-void check_sidecar(const std::string& path, std::vector<Finding>& findings) {
-  const std::string sidecar = sidecar_path(path);
-  struct stat info {};
-  if (sidecar == path || ::stat(sidecar.c_str(), &info) != 0) return;
-  const auto json = parse_json(read_text_file(sidecar, "SV01", kMaxSidecarBytes), sidecar, "SV01");
-  const std::string expected = JsonObject(json, sidecar, "SV01").string_or(kSidecarHashKey, "");
-  if (expected.empty()) return;
-  const std::string got = hash_of_file(path);
-  if (got != expected) findings.push_back({"", "SHA-256 of the file", expected, got});
-}
-
-// Attributes, labels and checksum of every dataset.
-void check_dataset(const h5::Dataset& dataset, std::vector<Finding>& findings) {
-  const auto add = [&](const std::string& what, const std::string& expected,
-                       const std::string& got) {
-    findings.push_back({dataset.path(), what, expected, got});
-  };
-  for (const char* name : {"site", "dims", "sha256"}) {
-    if (!dataset.text(name)) add(std::string("attribute ") + name, "text", "none");
-  }
-  if (!dataset.integer("layer")) add("attribute layer", "an integer", "none");
-  const std::vector<std::string> labels = dataset.labels();
-  if (labels.size() != dataset.dims().size()) {
-    add("dimension labels", std::to_string(dataset.dims().size()), std::to_string(labels.size()));
-  }
-  if (dataset.text("dims").value_or("") != join(labels, " ")) {
-    add("dimension labels and attribute dims", quote(dataset.text("dims").value_or("")),
-        quote(join(labels, " ")));
-  }
-  const std::string expected = dataset.text("sha256").value_or("");
-  const std::string got = dataset.sha256();
-  if (got != expected) add("SHA-256", expected, got);
-}
-
-void check_below(const h5::Group& group, std::vector<Finding>& findings) {
-  for (const std::string& name : group.names()) {
-    if (group.is_group(name)) {
-      check_below(group.open_group(name), findings);
-      continue;
+// The file's own hash against the one in OUT.json, computed beside the other checks.
+class FileHash {
+ public:
+  explicit FileHash(const std::string& path) : sidecar_(sidecar_path(path)) {
+    const std::string name = escape_untrusted(sidecar_.substr(sidecar_.rfind('/') + 1), 300) + " ";
+    struct stat info {};
+    if (sidecar_ == path || ::stat(sidecar_.c_str(), &info) != 0) {
+      note_ = "no " + name + "beside it: ";
+      return;
     }
-    note_errors(group.path() + "/" + name, findings,
-                [&] { check_dataset(group.open_dataset(name), findings); });
+    const auto json =
+        parse_json(read_text_file(sidecar_, "SV01", kMaxSidecarBytes), sidecar_, "SV01");
+    expected_ = JsonObject(json, sidecar_, "SV01").string_or(kSidecarHashKey, "");
+    if (expected_.empty()) {
+      note_ = name + "holds no hash: ";
+      return;
+    }
+    try {
+      got_ = std::async(std::launch::async, hash_of_file, path);
+    } catch (const std::system_error&) {
+      got_ = std::async(std::launch::deferred, hash_of_file, path);
+    }
   }
+
+  void finish(Verification& result) {
+    if (!got_.valid()) {
+      result.notes.push_back(note_ +
+                             "the file's own hash was not checked; attributes were read, but have "
+                             "no hash of their own");
+      return;
+    }
+    const std::string got = got_.get();
+    if (got != expected_) {
+      result.findings.push_back({"", "SHA-256 of the file", expected_, got});
+    }
+  }
+
+ private:
+  std::string sidecar_;
+  std::string expected_;
+  std::string note_;  // why nothing is compared
+  std::future<std::string> got_;
+};
+
+std::string count_text(std::int64_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-std::vector<Finding> check_file(const std::string& path) {
-  std::vector<Finding> findings;
+void note_nan(const DatasetVerifier& datasets, std::vector<std::string>& notes) {
+  std::vector<std::string> where;
+  if (datasets.nan_rows() > 0) {
+    where.push_back(count_text(datasets.nan_rows(), "row") + " of attention maps");
+  }
+  if (datasets.nan_values() > 0) {
+    where.push_back(count_text(datasets.nan_values(), "value") + " of other sites");
+  }
+  if (where.empty()) return;
+  notes.push_back("NaN values present: " + join(where, ", ") +
+                  "; they are stored as they were computed");
+}
+
+Verification check_file(const std::string& path) {
+  Verification result;
   const CaptureReader reader(path, {.trust = Trust::own});
   const h5::File file = h5::File::open(path);
-  check_sidecar(path, findings);
-  check_below(file.root(), findings);
-  check_header(file.root(), findings);
-  check_prompts(reader, file.root(), findings);
+  FileHash hash(path);
+  DatasetVerifier datasets(reader, result.findings);
+  datasets.check_below(file.root());
+  datasets.finish();
+  check_header(file.root(), result.findings);
+  check_prompts(reader, file.root(), result.findings);
   for (int prompt = 0; prompt < reader.prompts(); ++prompt) {
-    note_errors("/prompts/" + prompt_group_name(prompt), findings, [&] {
-      check_maps(reader, prompt, findings);
-      check_statistics(reader, prompt, findings);
-    });
+    note_errors("/prompts/" + prompt_group_name(prompt), result.findings,
+                [&] { check_statistics(reader, prompt, result.findings); });
   }
-  return findings;
+  hash.finish(result);
+  note_nan(datasets, result.notes);
+  return result;
 }
 
 }  // namespace
@@ -102,21 +123,25 @@ std::string describe(const Finding& finding) {
   return text;
 }
 
-std::vector<Finding> verify_file(const std::string& path, const ReaderOptions& options) {
+Verification verify_file(const std::string& path, const ReaderOptions& options) {
   if (options.trust == Trust::own) return check_file(path);
   const GuardLimits limits{.seconds =
                                kSeconds + static_cast<unsigned>(file_size(path) / kBytesPerSecond)};
   const std::string answer = run_guarded(path, limits, [&path] {
+    const Verification result = check_file(path);
     nlohmann::json list = nlohmann::json::array();
-    for (const Finding& f : check_file(path)) list.push_back({f.path, f.what, f.expected, f.got});
-    return list.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+    for (const Finding& f : result.findings) list.push_back({f.path, f.what, f.expected, f.got});
+    return nlohmann::json{{"findings", list}, {"notes", result.notes}}.dump(
+        -1, ' ', true, nlohmann::json::error_handler_t::replace);
   });
-  std::vector<Finding> findings;
-  for (const auto& f : nlohmann::json::parse(answer)) {
-    findings.push_back({f[0].get<std::string>(), f[1].get<std::string>(), f[2].get<std::string>(),
-                        f[3].get<std::string>()});
+  const nlohmann::json parsed = nlohmann::json::parse(answer);
+  Verification result;
+  for (const auto& f : parsed.at("findings")) {
+    result.findings.push_back({f[0].get<std::string>(), f[1].get<std::string>(),
+                               f[2].get<std::string>(), f[3].get<std::string>()});
   }
-  return findings;
+  for (const auto& note : parsed.at("notes")) result.notes.push_back(note.get<std::string>());
+  return result;
 }
 
 }  // namespace attnscope

@@ -6,125 +6,10 @@
 
 #include "attnscope/support/error.h"
 #include "attnscope/support/text.h"
+#include "attnscope/support/utf8.h"
 
 namespace attnscope::storage_detail {
 namespace {
-
-std::string cell_name(std::int64_t head, std::int64_t query, std::int64_t key) {
-  return " at [" + std::to_string(head) + "," + std::to_string(query) + "," + std::to_string(key) +
-         "]";
-}
-
-std::int64_t position(const std::vector<std::int64_t>& list, std::int64_t index) {
-  return list.empty() ? index : list[static_cast<std::size_t>(index)];
-}
-
-bool is_visible(const MapSpec& spec, std::int64_t query, std::int64_t key) {
-  if (!spec.causal) return true;
-  const std::int64_t i = position(spec.subset.q_positions, query);
-  const std::int64_t j = position(spec.subset.k_positions, key);
-  return j <= i && (spec.window == 0 || j > i - spec.window);
-}
-
-double row_tolerance(const MapSpec& spec) {
-  if (spec.dtype == MapDType::f32) return 1e-6;
-  const bool small_values = spec.dtype == MapDType::f16 || spec.floor == Floor::on;
-  return 0x1p-11 + (small_values ? static_cast<double>(spec.keys) * 0x1p-24 : 0);
-}
-
-// The mass on the learned sink of each row of one layer and head, where it was stored.
-class SinkMass {
- public:
-  SinkMass(const CaptureReader& reader, int prompt, HookId hook) {
-    if (!reader.has_table(prompt, hook.stack, AttentionTable::row_stats)) return;
-    const StoredAttention about = reader.attention(prompt, hook.stack);
-    const auto layer = std::find(about.layers.begin(), about.layers.end(), hook.layer);
-    const auto name = std::find(about.row_stats.begin(), about.row_stats.end(), "learned_sink");
-    if (layer == about.layers.end() || name == about.row_stats.end()) return;
-    layer_ = layer - about.layers.begin();
-    column_ = name - about.row_stats.begin();
-    const Array table = reader.read_table(prompt, hook.stack, AttentionTable::row_stats);
-    if (table.shape.size() != 4 || layer_ >= table.shape[0] || column_ >= table.shape[3]) return;
-    shape_ = table.shape;
-    values_ = table.as_float();
-  }
-
-  std::optional<double> at(std::int64_t head, std::int64_t query) const {
-    if (values_.empty() || head >= shape_[1] || query >= shape_[2]) return std::nullopt;
-    const std::int64_t index =
-        ((layer_ * shape_[1] + head) * shape_[2] + query) * shape_[3] + column_;
-    return values_[static_cast<std::size_t>(index)];
-  }
-
- private:
-  std::int64_t layer_ = 0;
-  std::int64_t column_ = 0;
-  std::vector<std::int64_t> shape_;
-  std::vector<float> values_;
-};
-
-struct MapCheck {
-  const StoredSite& site;
-  const MapSpec& spec;
-  std::vector<Finding>& findings;
-
-  void add(const std::string& what, const std::string& expected, double got) const {
-    findings.push_back({site.path, what, expected, format_number(got, 9)});
-  }
-
-  // False after the first finding, so that one bad head gives one line.
-  bool cell(std::int64_t head, std::int64_t query, std::int64_t key, float value) const {
-    const bool scores = spec.kind == MapKind::scores;
-    if (!is_visible(spec, query, key)) {
-      const bool empty = scores ? std::isinf(value) && value < 0 : value == 0;
-      if (!empty) add("masked cell" + cell_name(head, query, key), scores ? "-inf" : "0", value);
-      return empty;
-    }
-    const bool fine = scores ? !std::isnan(value) && !(std::isinf(value) && value > 0)
-                             : value >= 0 && value <= 1 + 0x1p-11 + 1e-6;
-    const bool checked = scores || spec.row_sum != RowSum::free;
-    if (!fine && (checked || std::isnan(value))) {
-      add("value" + cell_name(head, query, key), scores ? "a number or -inf" : "0 … 1", value);
-      return false;
-    }
-    return true;
-  }
-
-  bool row(std::int64_t head, std::int64_t query, double sum, std::optional<double> sink) const {
-    if (spec.kind == MapKind::scores || spec.row_sum == RowSum::free) return true;
-    const double tolerance = row_tolerance(spec);
-    const bool unknown_sink = spec.row_sum == RowSum::sink && !sink;
-    const double total = sum + (spec.row_sum == RowSum::sink ? sink.value_or(0) : 0);
-    const bool fine = unknown_sink ? total <= 1 + tolerance : std::fabs(total - 1) <= tolerance;
-    if (!fine) {
-      add("row sum of head " + std::to_string(head) + ", query " + std::to_string(query),
-          "1 ± " + format_number(tolerance, 3), total);
-    }
-    return fine;
-  }
-};
-
-void check_map(const CaptureReader& reader, int prompt, const StoredSite& site,
-               std::vector<Finding>& findings) {
-  const MapSpec& spec = *site.map;
-  const MapCheck check{site, spec, findings};
-  const SinkMass sink = spec.row_sum == RowSum::sink ? SinkMass(reader, prompt, site.hook)
-                                                     : SinkMass(reader, prompt, {});
-  for (std::int64_t slot = 0; slot < spec.heads; ++slot) {
-    const std::vector<float> map = reader.read_map(prompt, site.hook, slot);
-    const std::int64_t head = position(spec.subset.heads, slot);
-    bool fine = true;
-    for (std::int64_t q = 0; q < spec.queries && fine; ++q) {
-      double sum = 0;
-      for (std::int64_t k = 0; k < spec.keys && fine; ++k) {
-        const float value = map[static_cast<std::size_t>(q * spec.keys + k)];
-        fine = check.cell(head, q, k, value);
-        sum += value;
-      }
-      fine = fine && check.row(head, q, sum, sink.at(head, position(spec.subset.q_positions, q)));
-    }
-  }
-}
 
 // Indices and values of the largest weights of each row.
 void check_top(const std::string& path, const Array& index, const Array& value, std::int64_t keys,
@@ -254,6 +139,16 @@ void check_header(const h5::Group& root, std::vector<Finding>& findings) {
     }
   };
   require(root, {"run_id", "tool_version", "git_commit"});
+  const std::string layout = root.text("layout").value_or("per_prompt");
+  if (layout != "per_prompt" && layout != "packed") {
+    findings.push_back({"/", "attribute layout", "per_prompt or packed", quote(layout)});
+  }
+  if (root.has_attribute("shard")) {
+    const auto shard = root.integers("shard");
+    if (shard.size() != 2 || shard[0] < 0 || shard[0] >= shard[1]) {
+      findings.push_back({"/", "attribute shard", "[i, N] with 0 ≤ i < N", "others"});
+    }
+  }
   for (const auto& [name, text] : {std::pair{"model", "config_json"}, {"run", "options_json"}}) {
     if (!root.is_group(name)) {
       findings.push_back({std::string("/") + name, "group", "a group", "none"});
@@ -295,21 +190,6 @@ void check_prompts(const CaptureReader& reader, const h5::Group& root,
       }
     }
   });
-}
-
-void check_maps(const CaptureReader& reader, int prompt, std::vector<Finding>& findings) {
-  for (const HookId hook : reader.hooks(prompt)) {
-    if (hook.site != Site::pattern && hook.site != Site::attn_scores) continue;
-    note_errors("/prompts/" + prompt_group_name(prompt) + "/cache/" + hook_name(hook), findings,
-                [&] {
-                  const auto site = reader.site(prompt, hook);
-                  if (!site || !site->map) {
-                    findings.push_back({hook_name(hook), "rank", "[h q k]", "another"});
-                    return;
-                  }
-                  check_map(reader, prompt, *site, findings);
-                });
-  }
 }
 
 void check_statistics(const CaptureReader& reader, int prompt, std::vector<Finding>& findings) {

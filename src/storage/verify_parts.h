@@ -20,7 +20,6 @@ void note_errors(const std::string& path, std::vector<Finding>& findings,
 void check_header(const h5::Group& root, std::vector<Finding>& findings);
 void check_prompts(const CaptureReader& reader, const h5::Group& root,
                    std::vector<Finding>& findings);
-void check_maps(const CaptureReader& reader, int prompt, std::vector<Finding>& findings);
 void check_statistics(const CaptureReader& reader, int prompt, std::vector<Finding>& findings);
 
 }  // namespace attnscope::storage_detail

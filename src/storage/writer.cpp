@@ -165,7 +165,7 @@ void CaptureWriter::State::write_tokens(h5::Group& group, const TokenTable& toke
     put_table(group, "bytes", {.type = h5::Type::of(h5::Scalar::u8), .dims = {bytes.size()}},
               {"tokens", -1, {"byte"}}, std::as_bytes(std::span(bytes)), compressor);
     put_table(group, "byte_offsets", {.type = h5::Type::of(h5::Scalar::i64), .dims = {n + 1}},
-              {"tokens", -1, {"t"}}, bytes_of(offsets), compressor);
+              {"tokens", -1, {"t+1"}}, bytes_of(offsets), compressor);
   }
   if (!tokens.char_offsets.empty()) {
     put_table(group, "char_offsets", {.type = h5::Type::of(h5::Scalar::i32), .dims = {n, 2}},

@@ -221,10 +221,10 @@ void CaptureWriter::State::finish_packed() {
     put_table(group, name, {.type = h5::Type::of(h5::Scalar::i64), .dims = {values.size()}},
               {"tokens", -1, {axis}}, bytes_of(values), compressor);
   };
-  put_list(*root, "offsets", "p", packed.offsets);
+  put_list(*root, "offsets", "p+1", packed.offsets);
   if (plan.rows != plan.tokens) {
     h5::Group group = root->require_group("packed");
-    put_list(group, "offsets", "p", packed.row_offsets);
+    put_list(group, "offsets", "p+1", packed.row_offsets);
     put_list(group, "positions", "n", packed.positions);
   }
   for (auto& [name, table] : packed.tokens) seal(table);

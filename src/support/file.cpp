@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "attnscope/support/commit.h"
 #include "attnscope/support/error.h"
 #include "attnscope/support/text.h"
 #include "attnscope/support/utf8.h"
@@ -18,27 +19,6 @@ namespace {
 
 std::string reason(int error) {
   return std::strerror(error);
-}
-
-[[noreturn]] void output_error(const std::string& path, const std::string& what, int error) {
-  throw Error(ErrorKind::output, "OU02",
-              {.where = escape_untrusted(path, 4096), .what = what + ": " + reason(error)});
-}
-
-[[noreturn]] void fail_because_it_exists(const std::string& path) {
-  throw Error(ErrorKind::output, "OU02",
-              {.where = escape_untrusted(path, 4096),
-               .what = "the file exists already",
-               .next = "choose another -o, or replace it with --force"});
-}
-
-void write_all(int fd, std::string_view content, const std::string& path) {
-  while (!content.empty()) {
-    const ssize_t n = ::write(fd, content.data(), content.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) output_error(path, "cannot write", errno);
-    content.remove_prefix(static_cast<std::size_t>(n));
-  }
 }
 
 }  // namespace
@@ -138,33 +118,8 @@ void fail_to_create(const std::string& path, int error) {
 }
 
 void write_file_atomically(const std::string& path, std::string_view content, WriteMode mode) {
-  namespace fs = std::filesystem;
-  const fs::path folder = fs::path(path).has_parent_path() ? fs::path(path).parent_path() : ".";
-  const std::string temporary = path + ".tmp." + std::to_string(::getpid());
-  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (fd < 0) fail_to_create(path, errno);
-  try {
-    write_all(fd, content, path);
-    if (::fsync(fd) != 0) output_error(path, "cannot write to the disk", errno);
-    ::close(fd);
-  } catch (...) {
-    ::close(fd);
-    ::unlink(temporary.c_str());
-    throw;
-  }
-  // link() fails when the name exists, rename() replaces it.
-  const bool create = mode == WriteMode::create;
-  const int status =
-      create ? ::link(temporary.c_str(), path.c_str()) : ::rename(temporary.c_str(), path.c_str());
-  const int error = errno;
-  if (create || status != 0) ::unlink(temporary.c_str());
-  if (create && error == EEXIST && status != 0) fail_because_it_exists(path);
-  if (status != 0) output_error(path, "cannot create", error);
-  const int dir = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (dir >= 0) {
-    ::fsync(dir);
-    ::close(dir);
-  }
+  // Several processes may write the same file.
+  write_and_commit(path + ".tmp." + std::to_string(::getpid()), path, content, mode);
 }
 
 }  // namespace attnscope

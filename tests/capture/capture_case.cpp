@@ -38,6 +38,10 @@ std::string bytes_of(const std::string& path) {
   return text.str();
 }
 
+void write_number(const std::string& path, int value) {
+  std::ofstream(path) << value;
+}
+
 bool exists(const std::string& path) {
   struct stat info {};
   return ::lstat(path.c_str(), &info) == 0;

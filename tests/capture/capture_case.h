@@ -21,6 +21,7 @@ void write_id_prompts(const std::string& path, const std::vector<int>& lengths, 
 // All bytes of a file.
 std::string bytes_of(const std::string& path);
 bool exists(const std::string& path);
+void write_number(const std::string& path, int value);
 
 // The error that `work` throws; fails the test if it throws none.
 struct Caught {

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "attnscope/storage/h5.h"
+#include "attnscope/storage/merge.h"
 #include "attnscope/storage/verify.h"
 #include "attnscope/support/sha256.h"
 #include "capture_case.h"
@@ -39,7 +41,7 @@ TEST(Capture, WritesAFileThatVerifiesAndItsSidecar) {
   CaptureSpec spec = tiny(folder.file("run.h5"));
   spec.hooks = "pattern,z,resid_post";
   const CaptureResult result = run_capture(spec, {.command_line = {"attnscope", "capture"}});
-  EXPECT_TRUE(verify_file(spec.output.out).empty());
+  EXPECT_TRUE(verify_file(spec.output.out).findings.empty());
   EXPECT_EQ(result.sha256, sha256_of(bytes_of(spec.output.out)));
   EXPECT_EQ(result.file_bytes, bytes_of(spec.output.out).size());
   const json sidecar = json::parse(bytes_of(folder.file("run.json")));
@@ -104,7 +106,7 @@ TEST(Capture, PackedLayoutHoldsTwoHundredPrompts) {
   spec.prompts.prompts_file = folder.file("p.jsonl");
   spec.hooks = "z,resid_post";
   const CaptureResult result = run_capture(spec);
-  EXPECT_TRUE(verify_file(spec.output.out).empty());
+  EXPECT_TRUE(verify_file(spec.output.out).findings.empty());
   const CaptureReader packed(spec.output.out, {.trust = Trust::own});
   ASSERT_EQ(packed.layout(), FileLayout::packed);
   ASSERT_EQ(packed.prompts(), 200);
@@ -144,7 +146,7 @@ TEST(Capture, ManyShardsGiveOneFileThatVerifies) {
     context.limits.shard_flop = 3e7;
     const CaptureResult result = run_capture(spec, context);
     EXPECT_GT(result.plan.shards.size(), 3u);
-    EXPECT_TRUE(verify_file(spec.output.out).empty());
+    EXPECT_TRUE(verify_file(spec.output.out).findings.empty());
     const CaptureReader file(spec.output.out, {.trust = Trust::own});
     ASSERT_EQ(file.prompts(), 90);
     for (int p = 0; p < 90; ++p) {
@@ -154,23 +156,85 @@ TEST(Capture, ManyShardsGiveOneFileThatVerifies) {
   }
 }
 
-TEST(Capture, PartsOfAShardedRunHoldConsecutivePrompts) {
-  const TempFolder folder;
-  testing::write_id_prompts(folder.file("p.jsonl"), {3, 4, 5, 6, 7}, 1000);
-  std::vector<std::size_t> lengths;
-  for (int part = 1; part <= 2; ++part) {
-    CaptureSpec spec = spec_for(kTiny, folder.file("part" + std::to_string(part) + ".h5"));
-    spec.prompts.prompts_file = folder.file("p.jsonl");
-    spec.shard = {part, 2};
-    for (const EncodedPrompt& prompt : run_capture(spec).plan.prompts) {
-      lengths.push_back(prompt.size());
+// Path and checksum of every dataset, attributes of the root beside them.
+std::vector<std::string> content_of(const h5::Group& group) {
+  std::vector<std::string> out;
+  for (const std::string& name : group.names()) {
+    if (group.is_group(name)) {
+      for (std::string& line : content_of(group.open_group(name))) out.push_back(std::move(line));
+    } else {
+      const h5::Dataset dataset = group.open_dataset(name);
+      out.push_back(dataset.path() + " " + dataset.sha256());
     }
   }
-  EXPECT_EQ(lengths, (std::vector<std::size_t>{3, 4, 5, 6, 7}));
+  return out;
+}
+
+// Parts that are computed by themselves and merged are the run that was not cut, whether a part is
+// whole shards or some prompts of a batch.
+TEST(Capture, PartsOfARunMergeToTheRun) {
+  std::vector<int> lengths;
+  for (int i = 0; i < 23; ++i) lengths.push_back(3 + (i * 29) % 40);
+  for (const LayoutChoice layout : {LayoutChoice::prompts, LayoutChoice::packed}) {
+    for (const double shard_flop : {2e12, 1e7}) {
+      const TempFolder folder;
+      testing::write_id_prompts(folder.file("p.jsonl"), lengths, 1000);
+      CaptureSpec spec = spec_for(kTiny, folder.file("whole.h5"));
+      spec.prompts.prompts_file = folder.file("p.jsonl");
+      spec.hooks = layout == LayoutChoice::packed ? "z,k" : "pattern,z,k";
+      spec.positions = "0-2,-1";
+      spec.layout = layout;
+      CaptureContext context;
+      context.limits.shard_flop = shard_flop;
+      const CaptureResult whole = run_capture(spec, context);
+      const std::size_t shards = whole.plan.shards.size();
+      EXPECT_EQ(shards > 4, shard_flop < 1e12);
+      std::vector<std::string> parts;
+      std::int64_t next = 0;
+      for (const int part : {1, 2, 3, 4}) {
+        spec.output.out = folder.file("part" + std::to_string(part) + ".h5");
+        spec.shard = {part, 4};
+        const CaptureResult result = run_capture(spec, context);
+        EXPECT_EQ(result.plan.part.first, next);
+        next += result.plan.part.count;
+        EXPECT_TRUE(verify_file(spec.output.out).findings.empty());
+        const CaptureReader file(spec.output.out, {.trust = Trust::own});
+        EXPECT_EQ(file.file().shard, (ShardId{part - 1, 4}));
+        ASSERT_EQ(file.prompts(), result.plan.part.count);
+        EXPECT_EQ(file.prompt(0).tokens.ids,
+                  whole.plan.prompts[static_cast<std::size_t>(result.plan.part.first)].ids);
+        // The order of the arguments does not matter.
+        parts.insert(parts.begin() + part / 2, spec.output.out);
+      }
+      EXPECT_EQ(next, 23);
+      const std::string sha256 = merge_files({.inputs = parts, .path = folder.file("merged.h5")});
+      EXPECT_EQ(content_of(h5::File::open(folder.file("merged.h5")).root()),
+                content_of(h5::File::open(folder.file("whole.h5")).root()));
+      EXPECT_TRUE(verify_file(folder.file("merged.h5")).findings.empty());
+      // A run of several shards was put together in the same way.
+      if (shards > 1) {
+        EXPECT_EQ(sha256, whole.sha256);
+      }
+    }
+  }
+}
+
+TEST(Capture, PartsAreResumedAsTheirOwnPart) {
+  const TempFolder folder;
+  testing::write_id_prompts(folder.file("p.jsonl"), {3, 4, 5, 6, 7}, 1000);
   CaptureSpec spec = spec_for(kTiny, folder.file("part.h5"));
   spec.prompts.prompts_file = folder.file("p.jsonl");
   spec.shard = {1, 6};
-  EXPECT_NE(caught([&] { run_capture(spec); }).message.find("--shard"), std::string::npos);
+  EXPECT_NE(caught([&] { run_capture(spec); }).message.find("at most 5 parts"), std::string::npos);
+  spec.shard = {1, 2};
+  run_capture(spec);
+  spec.output.resume = true;
+  EXPECT_EQ(run_capture(spec).plan.part.count, 2);
+  spec.shard = {2, 2};
+  const auto other = caught([&] { run_capture(spec); });
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_NE(other.message.find("\"shard\" differs"), std::string::npos) << other.message;
+  EXPECT_NE(other.message.find("1/2"), std::string::npos) << other.message;
 }
 
 TEST(Capture, NeverOverwritesWithoutForce) {
@@ -187,7 +251,7 @@ TEST(Capture, NeverOverwritesWithoutForce) {
   CaptureSpec forced = spec;
   forced.output.force = true;
   run_capture(forced);
-  EXPECT_TRUE(verify_file(spec.output.out).empty());
+  EXPECT_TRUE(verify_file(spec.output.out).findings.empty());
 }
 
 TEST(Capture, OutputFolderMustExistAndBeWritable) {
@@ -212,16 +276,6 @@ TEST(Capture, DryRunPlansAndWritesNothing) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
-TEST(Capture, AStopKeepsNothingHalfAndSaysHowToGoOn) {
-  const TempFolder folder;
-  const std::atomic<bool> stop = true;
-  const auto error = caught([&] { run_capture(tiny(folder.file("run.h5")), {.stop = &stop}); });
-  EXPECT_EQ(error.exit_code, 130);
-  EXPECT_NE(error.message.find("--resume"), std::string::npos);
-  EXPECT_FALSE(exists(folder.file("run.h5")));
-  EXPECT_FALSE(exists(folder.file("run.json")));
-}
-
 // Stopped after some batches, a run keeps its committed shards and goes on from them.
 TEST(Capture, AStopMidwayKeepsWhatIsCommitted) {
   const TempFolder folder;
@@ -236,7 +290,10 @@ TEST(Capture, AStopMidwayKeepsWhatIsCommitted) {
   context.limits.shard_flop = 1e7;
   context.stop = &stopper.stop;
   context.progress = &stopper;
-  EXPECT_EQ(caught([&] { run_capture(spec, context); }).exit_code, 130);
+  const auto stopped = caught([&] { run_capture(spec, context); });
+  EXPECT_EQ(stopped.exit_code, 130);
+  EXPECT_NE(stopped.message.find("4 of 8 shards are kept"), std::string::npos) << stopped.message;
+  EXPECT_NE(stopped.message.find("--resume"), std::string::npos) << stopped.message;
   EXPECT_FALSE(exists(spec.output.out));
   spec.output.resume = true;
   CaptureContext rest;
@@ -255,6 +312,32 @@ TEST(Capture, AStopMidwayKeepsWhatIsCommitted) {
                   static_cast<float>(alone.heads.mean(head, HeadStat::entropy)));
 }
 
+// Stopped before its first commit, a run says so and leaves nothing behind.
+TEST(Capture, AStopBeforeTheFirstCommitLeavesNothing) {
+  const TempFolder folder;
+  testing::write_id_prompts(folder.file("p.jsonl"), std::vector<int>(24, 20), 1000);
+  const std::atomic<bool> stop = true;
+  for (const double shard_flop : {1e7, 2e12}) {
+    CaptureSpec spec = spec_for(kTiny, folder.file("run.h5"));
+    spec.prompts.prompts_file = folder.file("p.jsonl");
+    CaptureContext context;
+    context.limits.shard_flop = shard_flop;
+    context.stop = &stop;
+    const auto stopped = caught([&] { run_capture(spec, context); });
+    EXPECT_EQ(stopped.exit_code, 130);
+    EXPECT_NE(stopped.message.find("nothing was committed yet"), std::string::npos)
+        << stopped.message;
+    for (const std::string& left : {spec.output.out, spec.output.out + ".parts",
+                                    spec.output.out + ".tmp", sidecar_path(spec.output.out)}) {
+      EXPECT_FALSE(exists(left)) << left;
+    }
+    context.stop = nullptr;
+    run_capture(spec, context);
+    std::remove(spec.output.out.c_str());
+    std::remove(sidecar_path(spec.output.out).c_str());
+  }
+}
+
 class CaptureDTypes : public ::testing::TestWithParam<ComputeDType> {};
 
 TEST_P(CaptureDTypes, AreStoredAsFloatOrDouble) {
@@ -263,7 +346,7 @@ TEST_P(CaptureDTypes, AreStoredAsFloatOrDouble) {
   spec.compute.dtype = GetParam();
   spec.hooks = "pattern,z";
   run_capture(spec);
-  EXPECT_TRUE(verify_file(spec.output.out).empty());
+  EXPECT_TRUE(verify_file(spec.output.out).findings.empty());
   const CaptureReader file(spec.output.out, {.trust = Trust::own});
   const bool wide = GetParam() == ComputeDType::f64;
   EXPECT_EQ(file.read(0, {Site::z, 0}).dtype, wide ? DType::f64 : DType::f32);

@@ -138,7 +138,7 @@ TEST(CaptureSubsets, PositionsAreStoredCompact) {
   const auto ids = some_ids(30, 200);
   spec.prompts.ids = ids;
   spec.positions = "3,5-7,-1";
-  spec.hooks = "z,pattern,resid_post";
+  spec.hooks = "z,k,v,pattern,resid_post";
   spec.map_format = MapFormat::f32;
   run_capture(spec);
   const Seen seen = run_alone("families/gpt2", ids, spec.hooks);
@@ -148,7 +148,11 @@ TEST(CaptureSubsets, PositionsAreStoredCompact) {
     const int axis = hook.site == Site::pattern ? 1 : 0;
     expect_equal(file.read(0, hook), seen.capture.values.at(hook)[0].index_select(axis, rows),
                  hook_name(hook));
-    EXPECT_EQ(file.site(0, hook)->subset.q_positions, (std::vector<std::int64_t>{3, 5, 6, 7, 29}));
+    const bool keys = hook.site == Site::k || hook.site == Site::v;
+    const Subset subset = file.site(0, hook)->subset;
+    const std::vector<std::int64_t> kept{3, 5, 6, 7, 29};
+    EXPECT_EQ(keys ? subset.k_positions : subset.q_positions, kept) << hook_name(hook);
+    EXPECT_TRUE((keys ? subset.q_positions : subset.k_positions).empty()) << hook_name(hook);
   }
 }
 

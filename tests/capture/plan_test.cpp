@@ -85,6 +85,50 @@ TEST(CapturePlan, BatchesHoldEveryPromptOnceWithinTheTokenLimit) {
   }
 }
 
+// Packed and with one site the bytes of a prompt are easily said: llama fixture, 2 layers, m 48,
+// H 6.
+TEST(CapturePlan, ShardsAreBoundedByTheBytesOfTheirValues) {
+  const ModelConfig config = config_of("families/llama");
+  CaptureSpec spec = plan_spec();
+  spec.hooks = "resid_post";
+  spec.layout = LayoutChoice::packed;
+  std::vector<int> lengths;
+  for (int i = 0; i < 40; ++i) lengths.push_back(1 + (i * 13) % 50);
+  const auto bytes = [&](std::int64_t p) {
+    return std::uint64_t{2} * 4 *
+           (static_cast<std::uint64_t>(lengths[static_cast<std::size_t>(p)]) * 48 +
+            6 * std::uint64_t{kHeadStatCount});
+  };
+  PlanLimits limits;
+  limits.shard_bytes = 40'000;
+  const CapturePlan plan = plan_capture(config, prompts_of(lengths), spec, limits);
+  EXPECT_GT(plan.shards.size(), 4u);
+  for (std::size_t s = 0; s < plan.shards.size(); ++s) {
+    const ShardRange range = plan.shards[s].range;
+    std::uint64_t total = 0;
+    for (std::int64_t p = range.first; p < range.first + range.count; ++p) total += bytes(p);
+    EXPECT_LE(total, limits.shard_bytes) << "shard " << s;
+    // The next prompt would not have fitted.
+    if (s + 1 < plan.shards.size()) {
+      EXPECT_GT(total + bytes(range.first + range.count), limits.shard_bytes) << "shard " << s;
+    }
+  }
+  limits.shard_bytes = 1;
+  EXPECT_EQ(plan_capture(config, prompts_of(lengths), spec, limits).shards.size(), lengths.size());
+}
+
+// Maps of 1700 tokens, causal: 2 layers of 6 heads of 1.66 million floats are 79 MB, pyramids and
+// tables another 20. Two prompts fit 256 MiB, three do not, far below 2 TFLOP of work.
+TEST(CapturePlan, AFewLargePromptsAreSeveralShards) {
+  CaptureSpec spec = plan_spec();
+  spec.beyond_context = true;
+  const CapturePlan plan =
+      plan_capture(config_of("families/llama"), prompts_of(std::vector<int>(6, 1700)), spec);
+  EXPECT_LT(plan.flop, 2e12);
+  ASSERT_EQ(plan.shards.size(), 3u);
+  for (const ShardPlan& shard : plan.shards) EXPECT_EQ(shard.range.count, 2);
+}
+
 TEST(CapturePlan, TheForwardPassCostsWhatTheShapesSay) {
   // llama fixture: 2 layers, m 48, d 8, H 6, G 2, gated MLP.
   const ModelConfig config = config_of("families/llama");

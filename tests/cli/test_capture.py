@@ -92,6 +92,32 @@ class Values(CliTest):
             self.assert_error(result, 2, f"p.jsonl:{line}: --positions", f'"{name}"')
             self.assertFalse((self.folder / "x.h5").exists())
 
+    def test_positions_lie_along_the_axis_of_the_site(self):
+        model = support.FIXTURES / "families" / "llama"
+        hooks = "q,k,v,rot_q,rot_k,z,pattern,attn_scores,resid_post,mlp.hook_post"
+        with self.capture("-m", model, "--ids", "1,2,3,4,5,6", "--hooks", hooks,
+                          "--positions", "1,4") as file:
+            for name, dataset in cache_of(file).items():
+                dims = dataset.attrs["dims"].decode().split()
+                for axis in ("q", "k"):
+                    kept = axis == dims[0] or axis == "q" and dims[0] == "h"
+                    attribute = dataset.attrs.get(f"{axis}_positions")
+                    self.assertEqual(attribute is not None, kept, f"{name} {axis}")
+                    if kept:
+                        self.assertEqual(attribute.tolist(), [1, 4])
+                        self.assertEqual(dataset.shape[dims.index(axis)], 2)
+
+    def test_lists_of_boundaries_have_labels_of_their_own(self):
+        prompts = self.folder / "p.txt"
+        prompts.write_text("Once upon a time\nThe cat\n")
+        for layout, names in {"prompts": ["prompts/p000000/tokens/byte_offsets"],
+                              "packed": ["offsets"]}.items():
+            with self.capture("-m", support.MODEL, "--prompts", prompts, "--layout", layout,
+                              "--force") as file:
+                for name in names:
+                    label = {"packed": "p+1", "prompts": "t+1"}[layout]
+                    self.assertEqual(file[name].dims[0].label, label)
+
     def test_stats_only_stores_no_map(self):
         with self.capture("-m", support.MODEL, "--prompt", "Once upon", "--stats-only") as file:
             prompt = file["prompts/p000000"]

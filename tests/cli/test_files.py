@@ -179,8 +179,41 @@ class Verify(CliTest):
     def test_whole_file(self):
         result = self.assert_ok(run("verify", support.text_capture()))
         self.assertEqual(result.err, "")
+        self.assertNotIn("note", result.out)
         report = json.loads(run("verify", support.text_capture(), "--json").out)
-        self.assertEqual((report["ok"], report["findings"]), (True, []))
+        self.assertEqual((report["ok"], report["findings"], report["notes"]), (True, [], []))
+
+    def test_says_that_the_sidecar_is_missing(self):
+        path = self.folder / "x.h5"
+        shutil.copy(support.text_capture(), path)
+        result = self.assert_ok(run("verify", path))
+        self.assertIn("note: no x.json beside it: the file's own hash was not checked", result.out)
+        self.assertEqual(len(json.loads(run("verify", path, "--json").out)["notes"]), 1)
+
+    def test_nan_of_the_model_is_a_note(self):
+        model = self.folder / "model"
+        shutil.copytree(support.MODEL, model)
+        weights = model / "model.safetensors"
+        weights.chmod(0o644)
+        content = bytearray(weights.read_bytes())
+        header = 8 + struct.unpack("<Q", content[:8])[0]
+        tensors = json.loads(content[8:header])
+        name = next(n for n in tensors if n.endswith("wte.weight"))
+        row = 4 * tensors[name]["shape"][1]
+        begin = header + tensors[name]["data_offsets"][0] + 7 * row
+        content[begin:begin + 4] = struct.pack("<f", float("nan"))
+        weights.write_bytes(content)
+        for options in ([], ["--map-dtype", "f32"], ["--map-dtype", "f16"]):
+            # Token 7, whose embedding is not a number, is the third.
+            path = self.folder / "x.h5"
+            self.assert_ok(run("capture", "-m", model, "--ids", "1,2,7,3", "--hooks",
+                               "pattern,attn_scores,z", "-o", path, "--force", *options))
+            with h5py.File(path) as file:
+                rows = file["prompts/p000000/cache/blocks.0.attn.hook_pattern"][()]
+                self.assertEqual(numpy.isnan(rows).any(axis=(0, 2)).tolist(),
+                                 [False, False, True, True])
+            result = self.assert_ok(run("verify", path))
+            self.assertIn("NaN values present", result.out)
 
     def test_changed_value(self):
         path = self.folder / "x.h5"
@@ -251,6 +284,43 @@ class Merge(CliTest):
         self.assert_error(run("merge", support.text_capture(), other, "-o", self.folder / "x.h5"),
                           2, "model")
         self.assertFalse((self.folder / "x.h5").exists())
+
+    def test_parts_of_a_run(self):
+        prompts = self.folder / "p.txt"
+        prompts.write_text("Once upon a time\nThe cat sat\nA dog\nIt was\nThey\n")
+        common = ["capture", "-m", support.MODEL, "--prompts", prompts, "--hooks", "pattern,z",
+                  "--quiet"]
+        whole = self.folder / "whole.h5"
+        self.assert_ok(run(*common, "-o", whole))
+        parts = [self.folder / f"part{i}.h5" for i in (1, 2, 3)]
+        for i, part in enumerate(parts):
+            self.assert_ok(run(*common, "--shard", f"{i + 1}/3", "-o", part))
+            with h5py.File(part) as file:
+                self.assertEqual(file.attrs["shard"].tolist(), [i, 3])
+        out = self.folder / "merged.h5"
+        self.assert_error(run("merge", parts[0], parts[2], "-o", out), 2, "part 2")
+        self.assert_error(run("merge", *parts, parts[1], "-o", out), 2, "the same file")
+        self.assert_ok(run("merge", parts[2], parts[0], parts[1], "-o", out))
+        self.assert_ok(run("verify", out))
+        with h5py.File(out) as merged, h5py.File(whole) as expected:
+            self.assertNotIn("shard", merged.attrs)
+            self.assertEqual(merged.attrs["run_id"], expected.attrs["run_id"])
+            names = []
+            expected.visit(names.append)
+            found = []
+            merged.visit(found.append)
+            self.assertEqual(sorted(found), sorted(names))
+            for name in names:
+                if isinstance(expected[name], h5py.Dataset):
+                    self.assertEqual(merged[name].attrs["sha256"], expected[name].attrs["sha256"],
+                                     name)
+
+    def test_other_options(self):
+        a = support.captured("merge_a", "--prompt", "Once upon a time")
+        for more, named in (["--dtype", "f64"], "dtype"), (["--hooks", "z"], "hooks"):
+            other = self.folder / f"{named}.h5"
+            self.assert_ok(run("capture", "-m", support.MODEL, "--prompt", "x", *more, "-o", other))
+            self.assert_error(run("merge", a, other, "-o", self.folder / "m.h5"), 2, named)
 
     def test_one_file_is_not_enough(self):
         self.assert_error(run("merge", support.text_capture(), "-o", self.folder / "x.h5"), 2)

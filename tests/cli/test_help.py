@@ -86,7 +86,8 @@ class Examples(CliTest):
         (self.folder / "pairs.csv").write_text("text,subject\nOnce upon a time,time\n")
         shutil.copy(support.text_capture(), self.folder / "run.h5")
         shutil.copy(support.text_capture(), self.folder / "a.h5")
-        shutil.copy(support.captured("other", "--prompt", "Once upon a time", "--dtype", "f64",
+        # The same tokens for diff, another run for merge.
+        shutil.copy(support.captured("other", "--prompt", "Once upon a time", "--strict",
                                      "--hooks", "pattern,attn_scores,z"), self.folder / "b.h5")
         for verb in support.VERBS:
             for number, example in enumerate(examples_of(verb)):

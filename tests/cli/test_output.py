@@ -16,6 +16,11 @@ def capture(*arguments, **options):
     return run("capture", "-m", support.MODEL, *arguments, **options)
 
 
+def another_capture():
+    """One that can be merged with support.text_capture()."""
+    return support.captured("cat", "--prompt", "The cat sat", "--hooks", "pattern,attn_scores,z")
+
+
 class Existing(CliTest):
     def test_refused_unless_forced(self):
         path = self.folder / "x.h5"
@@ -27,7 +32,7 @@ class Existing(CliTest):
 
     def test_the_other_writers_too(self):
         file = support.text_capture()
-        for arguments in (["export", file, "--head", "0.0"], ["merge", file, file],
+        for arguments in (["export", file, "--head", "0.0"], ["merge", file, another_capture()],
                           ["diff", file, file]):
             for name in ("x.png", "x.h5"):
                 (self.folder / name).write_bytes(b"precious")
@@ -71,7 +76,7 @@ class Existing(CliTest):
         notes.write_text("my notes")
         for arguments in (["capture", "-m", support.MODEL, "--prompt", "Once"],
                           ["capture", "-m", support.MODEL, "--prompt", "Once", "--resume"],
-                          ["merge", file, file], ["diff", file, file]):
+                          ["merge", file, another_capture()], ["diff", file, file]):
             with self.subTest(arguments=arguments):
                 self.assert_error(run(*arguments, "-o", self.folder / "run.h5"), 3, "run.json",
                                   "--force")
@@ -81,7 +86,7 @@ class Existing(CliTest):
     def test_a_folder_that_takes_no_files(self):
         file = support.text_capture()
         for arguments in (["capture", "-m", support.MODEL, "--prompt", "Once"],
-                          ["merge", file, file], ["diff", file, file],
+                          ["merge", file, another_capture()], ["diff", file, file],
                           ["export", file, "--head", "0.0", "--format", "csv"]):
             for name, says in (("/proc/x.h5", "cannot create a file in the folder /proc"),
                                (self.folder / "none" / "x.h5", "does not exist")):

@@ -6,7 +6,7 @@
 
 #include "attnscope/checkpoint/memory_source.h"
 #include "attnscope/support/error.h"
-#include "free_memory.h"
+#include "attnscope/support/free_memory.h"
 #include "recorder.h"
 #include "testing/fixtures.h"
 #include "tiny_model.h"
@@ -186,9 +186,9 @@ TEST(Loading, LowPrecisionRunsStayNearFloat64) {
 TEST(Loading, WeightsThatDoNotFitAreRefusedWithBothFigures) {
   const auto free = free_memory();
   if (!free) GTEST_SKIP() << "this system does not tell how much memory is free";
-  EXPECT_NO_THROW(expect_memory_for(free->bytes / 2, "the weights", "m"));
+  EXPECT_NO_THROW(expect_within(free, {.bytes = free->bytes / 2, .what = "the weights"}));
   try {
-    expect_memory_for(std::uint64_t{900} << 30, "the weights", "m");
+    expect_within(free, {.bytes = std::uint64_t{900} << 30, .what = "the weights", .where = "m"});
     FAIL() << "900 GiB fit";
   } catch (const Error& error) {
     EXPECT_EQ(error.exit_code(), 4);

@@ -57,10 +57,17 @@ TYPED_TEST(SoftmaxRowTest, ARowWithoutVisibleKeysIsZero) {
   EXPECT_EQ(sums.lse, static_cast<TypeParam>(-kInfinity));
 }
 
+// Also where no score can be compared: such a row is not a masked one.
 TYPED_TEST(SoftmaxRowTest, ANanStaysVisible) {
-  std::vector<TypeParam> values = {1, static_cast<TypeParam>(std::nan("")), 2};
-  softmax_row(SoftmaxRow<TypeParam>{.values = values.data(), .begin = 0, .end = 3});
-  EXPECT_TRUE(std::isnan(values[0]));
+  constexpr auto kNan = std::numeric_limits<TypeParam>::quiet_NaN();
+  constexpr auto kMasked = -std::numeric_limits<TypeParam>::infinity();
+  for (std::vector<TypeParam> values :
+       {std::vector<TypeParam>{1, kNan, 2}, {kNan, kNan, kNan}, {kMasked, kNan, kMasked}}) {
+    const auto sums =
+        softmax_row(SoftmaxRow<TypeParam>{.values = values.data(), .begin = 0, .end = 3});
+    EXPECT_TRUE(std::isnan(values[1]));
+    EXPECT_TRUE(std::isnan(sums.lse));
+  }
 }
 
 TYPED_TEST(SoftmaxRowTest, OnlyTheRangeIsTouched) {

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <mutex>
 
 namespace attnscope::testing {
 namespace {
@@ -19,6 +20,7 @@ struct State {
   bool armed = false;
   bool met = false;
   std::vector<std::string> log;
+  std::recursive_mutex mutex;  // a capture writes on one thread and commits on another
 };
 
 State& state() {
@@ -37,11 +39,12 @@ std::string name_of(int fd) {
   return last_part(n > 0 ? std::string(target.data(), static_cast<std::size_t>(n)) : "?");
 }
 
-enum class Call { write, other };
+enum class Call { write, sync, other };
 
 // Returns true if the call must fail with errno set.
 bool meet(Call call) {
   State& s = state();
+  const std::lock_guard lock(s.mutex);
   if (!s.armed) return false;
   ++s.calls;
   const bool now = s.calls == s.at;
@@ -57,7 +60,11 @@ bool meet(Call call) {
     case Fault::io_error:
       errno = EIO;
       return now;
+    case Fault::interrupted:
+      errno = EINTR;
+      return now && call != Call::other;
     case Fault::torn_kill:
+    case Fault::short_write:
     case Fault::none:
       break;
   }
@@ -66,6 +73,7 @@ bool meet(Call call) {
 
 ssize_t faulty_write(int fd, const void* data, size_t bytes, long offset) {
   State& s = state();
+  const std::lock_guard lock(s.mutex);
   const bool positioned = offset >= 0;
   const auto raw = [&](size_t n) {
     return positioned ? ::syscall(SYS_pwrite64, fd, data, n, offset)
@@ -76,10 +84,14 @@ ssize_t faulty_write(int fd, const void* data, size_t bytes, long offset) {
     raw(bytes / 2);
     ::kill(::getpid(), SIGKILL);
   }
+  if (s.armed && s.fault == Fault::short_write && s.calls == s.at && bytes > 1) {
+    return raw(bytes / 2);
+  }
   return raw(bytes);
 }
 
 int fail_or(Call call, const std::string& log, long result_of_call(const void*), const void* args) {
+  const std::lock_guard lock(state().mutex);
   if (state().armed) state().log.push_back(log);
   if (meet(call)) return -1;
   if (state().armed && state().fault == Fault::torn_kill && state().calls == state().at) {
@@ -91,16 +103,44 @@ int fail_or(Call call, const std::string& log, long result_of_call(const void*),
 }  // namespace
 
 void arm(Fault fault, int at) {
-  state() = {.fault = fault, .at = at, .armed = true};
+  State& s = state();
+  s.fault = fault;
+  s.at = at;
+  s.calls = 0;
+  s.met = false;
+  s.log.clear();
+  s.armed = true;
 }
 void disarm() {
   state().armed = false;
+}
+int calls_made() {
+  return state().calls;
 }
 bool fault_was_met() {
   return state().met;
 }
 std::vector<std::string> logged_calls() {
   return state().log;
+}
+const char* fault_name(Fault fault) {
+  switch (fault) {
+    case Fault::kill:
+      return "Kill";
+    case Fault::torn_kill:
+      return "TornKill";
+    case Fault::no_space:
+      return "NoSpace";
+    case Fault::io_error:
+      return "IoError";
+    case Fault::short_write:
+      return "ShortWrite";
+    case Fault::interrupted:
+      return "Interrupted";
+    case Fault::none:
+      break;
+  }
+  return "None";
 }
 
 }  // namespace attnscope::testing
@@ -131,7 +171,7 @@ __attribute__((visibility("default"))) ssize_t pwrite64(int fd, const void* data
 }
 __attribute__((visibility("default"))) int fsync(int fd) {
   return fail_or(
-      Call::other, "fsync " + name_of(fd),
+      Call::sync, "fsync " + name_of(fd),
       [](const void* args) { return ::syscall(SYS_fsync, *static_cast<const int*>(args)); }, &fd);
 }
 __attribute__((visibility("default"))) int ftruncate64(int fd, off64_t length) noexcept {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -39,7 +40,7 @@ TEST_P(Merge, KeepsEveryValueAndRenumbersPrompts) {
   write_sample(folder.file("a.h5"), a);
   write_sample(folder.file("b.h5"), b);
   merge_files({.inputs = {folder.file("a.h5"), folder.file("b.h5")}, .path = folder.file("m.h5")});
-  for (const Finding& finding : verify_file(folder.file("m.h5")))
+  for (const Finding& finding : verify_file(folder.file("m.h5")).findings)
     ADD_FAILURE() << describe(finding);
   const CaptureReader m(folder.file("m.h5"));
   ASSERT_EQ(m.prompts(), 5);
@@ -85,9 +86,128 @@ TEST(MergeErrors, OtherModelsAndLayoutsAreRefused) {
   EXPECT_FALSE(std::ifstream(folder.file("m.h5")).good());
 }
 
+TEST(MergeErrors, OneFileOrRunTwiceIsRefused) {
+  const TempFolder folder;
+  write_sample(folder.file("a.h5"), {.lengths = {5}, .run_id = "a"});
+  write_sample(folder.file("again.h5"), {.lengths = {5}, .run_id = "a"});
+  std::filesystem::create_hard_link(folder.file("a.h5"), folder.file("hard.h5"));
+  std::filesystem::create_symlink(folder.file("a.h5"), folder.file("soft.h5"));
+  for (const auto& [name, expected] : {std::pair{"a.h5", "the same file as"},
+                                       {"hard.h5", "the same file as"},
+                                       {"soft.h5", "the same file as"},
+                                       {"again.h5", "the same run as"}}) {
+    const std::string message = message_of([&, other = name] {
+      merge_files(
+          {.inputs = {folder.file("a.h5"), folder.file(other)}, .path = folder.file("m.h5")});
+    });
+    EXPECT_NE(message.find(expected), std::string::npos) << message;
+    EXPECT_NE(message.find(folder.file(name)), std::string::npos) << message;
+  }
+  EXPECT_FALSE(std::ifstream(folder.file("m.h5")).good());
+}
+
+// Captures that hold different things of their prompts.
+TEST(MergeErrors, OtherDTypesAndOptionsAreNamed) {
+  const TempFolder folder;
+  const auto write = [&](const std::string& name, const RunInfo& run, Site site) {
+    CaptureWriter writer(folder.file(name), testing::sample_file_info({.run_id = name}),
+                         testing::sample_model({}), run, {});
+    writer.add_prompt(testing::sample_prompt(0, 2));
+    const std::vector<float> values(4);
+    writer.write_site(0, {site, 0}, contiguous_view(values.data(), DType::f32, {2, 2}));
+    writer.finish();
+  };
+  RunInfo run = testing::sample_run();
+  const auto with_options = [&run](const std::string& json) {
+    RunInfo out = run;
+    out.options_json = json;
+    return out;
+  };
+  const std::string options =
+      R"({"hooks":"resid_pre","topk":8,"map_dtype":"r10","threads":1,"prompt":"a"})";
+  write("a.h5", with_options(options), Site::resid_pre);
+  struct Case {
+    std::string options;
+    std::string dtype;
+    Site site;
+    std::string expected;  // empty = merges
+  };
+  const std::vector<Case> cases{
+      // What was asked, and how it was computed, may differ.
+      {R"({"hooks":"resid_pre","topk":8,"map_dtype":"r10","threads":2,"prompt":"b"})", "float32",
+       Site::resid_pre, ""},
+      {R"({"hooks":"resid_pre","topk":9,"map_dtype":"r10"})", "float32", Site::resid_pre,
+       "\"topk\""},
+      {R"({"hooks":"resid_pre","topk":8,"map_dtype":"f16"})", "float32", Site::resid_pre,
+       "\"map_dtype\""},
+      {R"({"hooks":"resid_post","topk":8,"map_dtype":"r10"})", "float32", Site::resid_post,
+       "\"hooks\""},
+      {R"({"hooks":"resid_pre","topk":8,"map_dtype":"r10","heads":"0.1"})", "float32",
+       Site::resid_pre, "\"heads\""},
+      {options, "float64", Site::resid_pre, "another dtype"},
+      {options, "float32", Site::resid_post, "other sites"},
+  };
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const std::string name = "b" + std::to_string(i) + ".h5";
+    run.dtype = cases[i].dtype;
+    write(name, with_options(cases[i].options), cases[i].site);
+    run.dtype = testing::sample_run().dtype;
+    const std::string message = message_of([&] {
+      merge_files(
+          {.inputs = {folder.file("a.h5"), folder.file(name)}, .path = folder.file("m.h5")});
+    });
+    EXPECT_EQ(message.empty(), cases[i].expected.empty()) << i << ": " << message;
+    EXPECT_NE(message.find(cases[i].expected), std::string::npos) << i << ": " << message;
+    EXPECT_EQ(std::filesystem::remove(folder.file("m.h5")), cases[i].expected.empty());
+  }
+}
+
+TEST(MergeErrors, PartsOfARunMustBeAllThere) {
+  const TempFolder folder;
+  const auto write = [&](const std::string& name, int index, int count,
+                         const std::string& run_id = "run") {
+    write_sample(folder.file(name),
+                 {.lengths = {5}, .shard = ShardId{index, count}, .run_id = run_id});
+  };
+  write("1of3.h5", 0, 3);
+  write("2of3.h5", 1, 3);
+  write("3of3.h5", 2, 3);
+  write("3of3-again.h5", 2, 3);
+  write("1of2.h5", 0, 2);
+  write("2of3-other.h5", 1, 3, "other");
+  write_sample(folder.file("whole.h5"), {.lengths = {5}, .run_id = "whole"});
+  struct Case {
+    std::vector<std::string> inputs;
+    std::string expected;
+  };
+  const std::vector<Case> cases{
+      {{"1of3.h5", "3of3.h5"}, "no part 2"},
+      {{"3of3.h5", "2of3.h5"}, "no part 1"},
+      {{"1of3.h5", "2of3.h5", "3of3.h5", "3of3-again.h5"}, "the same run as"},
+      {{"1of3.h5", "2of3.h5", "1of2.h5"}, "another number of parts"},
+      {{"1of3.h5", "2of3-other.h5", "3of3.h5"}, "another run"},
+      {{"1of3.h5", "2of3.h5", "3of3.h5", "whole.h5"}, "a whole capture"},
+      {{"whole.h5", "1of3.h5"}, "a whole capture"},
+  };
+  for (const Case& c : cases) {
+    std::vector<std::string> inputs;
+    for (const std::string& name : c.inputs) inputs.push_back(folder.file(name));
+    const std::string message =
+        message_of([&] { merge_files({.inputs = inputs, .path = folder.file("m.h5")}); });
+    EXPECT_NE(message.find(c.expected), std::string::npos) << c.expected << ": " << message;
+    EXPECT_FALSE(std::ifstream(folder.file("m.h5")).good());
+  }
+  merge_files({.inputs = {folder.file("3of3.h5"), folder.file("1of3.h5"), folder.file("2of3.h5")},
+               .path = folder.file("m.h5")});
+  const CaptureReader merged(folder.file("m.h5"));
+  EXPECT_EQ(merged.prompts(), 3);
+  EXPECT_FALSE(merged.file().shard.has_value());
+  EXPECT_EQ(merged.file().run_id, "run");
+}
+
 // A file with one experiment, written by hand.
-void write_experiment(const std::string& path, const std::string& name) {
-  write_sample(path + ".in", {.lengths = {5, 6}});
+void write_experiment(const std::string& path, const std::string& name, const std::string& run_id) {
+  write_sample(path + ".in", {.lengths = {5, 6}, .run_id = run_id});
   const h5::File from = h5::File::open(path + ".in");
   h5::File to = h5::File::create(path);
   h5::Group root = to.root();
@@ -113,17 +233,17 @@ void write_experiment(const std::string& path, const std::string& name) {
 
 TEST(MergeErrors, ExperimentsKeepTheirPromptsOrClash) {
   const TempFolder folder;
-  write_experiment(folder.file("a.h5"), "x");
-  write_experiment(folder.file("b.h5"), "y");
+  write_experiment(folder.file("a.h5"), "x", "a");
+  write_experiment(folder.file("b.h5"), "y", "b");
   merge_files({.inputs = {folder.file("a.h5"), folder.file("b.h5")}, .path = folder.file("m.h5")});
-  EXPECT_TRUE(verify_file(folder.file("m.h5")).empty());
+  EXPECT_TRUE(verify_file(folder.file("m.h5")).findings.empty());
   const h5::File file = h5::File::open(folder.file("m.h5"));
   std::vector<std::int64_t> values(2);
   file.root().open_dataset("experiments/x/prompt_index").read(values.data());
   EXPECT_EQ(values, (std::vector<std::int64_t>{0, 1}));
   file.root().open_dataset("experiments/y/prompt_index").read(values.data());
   EXPECT_EQ(values, (std::vector<std::int64_t>{2, 3}));
-  write_experiment(folder.file("c.h5"), "x");
+  write_experiment(folder.file("c.h5"), "x", "c");
   EXPECT_NE(message_of([&] {
               merge_files({.inputs = {folder.file("a.h5"), folder.file("c.h5")},
                            .path = folder.file("n.h5")});
@@ -156,7 +276,7 @@ TEST(Diff, FindsLargestAndMeanChangeOfEachHead) {
     EXPECT_EQ(change.head < 0, change.hook.site == Site::resid_pre);
   }
   write_diff(result, a, b, folder.file("d.h5"), IfExists::refuse);
-  EXPECT_TRUE(verify_file(folder.file("d.h5")).empty());
+  EXPECT_TRUE(verify_file(folder.file("d.h5")).findings.empty());
   const CaptureReader d(folder.file("d.h5"));
   EXPECT_EQ(d.file().kind, FileKind::diff);
   const h5::File file = h5::File::open(folder.file("d.h5"));

@@ -131,7 +131,7 @@ TEST(Output, ShardsAreMergedIntoOneFile) {
     EXPECT_EQ(reader.prompt(p).tokens.ids, testing::sample_prompt(p, 6).tokens.ids);
     EXPECT_EQ(reader.read(p, {Site::resid_post, 0}).as_float().at(4199), static_cast<float>(p));
   }
-  EXPECT_TRUE(verify_file(folder.file("run.h5")).empty());
+  EXPECT_TRUE(verify_file(folder.file("run.h5")).findings.empty());
 }
 
 TEST(Output, ExistingFilesAreKept) {
@@ -247,6 +247,58 @@ TEST(Output, ResumeKeepsCommittedShards) {
   EXPECT_EQ(run({.path = path, .if_exists = IfExists::resume}), 0);
 }
 
+// An interrupted run with --force goes on beside the file that it will replace.
+TEST(Output, AForcedRunIsResumedToo) {
+  const TempFolder folder;
+  const std::string path = folder.file("run.h5");
+  const std::string config = R"({"hooks":"z","nested":{"seed":1}})";
+  run({.path = folder.file("whole.h5"), .config = config, .run_id = "new"});
+  for (const bool ours : {true, false}) {
+    if (ours) {
+      run({.path = path});
+    } else {
+      std::ofstream(path) << "not a capture";
+    }
+    const std::string old = content(path);
+    for (int at = 1; !fs::exists(path + ".parts/shard-000001.h5"); ++at) {
+      const int status = status_of([&] {
+        testing::arm(Fault::kill, at);
+        run({.path = path, .if_exists = IfExists::force, .config = config, .run_id = "new"});
+      });
+      ASSERT_EQ(status, 128 + SIGKILL);
+    }
+    ASSERT_TRUE(content(path) == old);
+    // Another run cannot take these parts, nor the old file.
+    EXPECT_EQ(
+        exit_code_of([&] { run({.path = path, .if_exists = IfExists::resume, .run_id = "x"}); }),
+        2);
+    EXPECT_EQ(run({.path = path, .if_exists = IfExists::resume, .config = config, .run_id = "new"}),
+              1);
+    EXPECT_TRUE(content(path) == content(folder.file("whole.h5")));
+    EXPECT_FALSE(fs::exists(path + ".parts"));
+    fs::remove(path);
+  }
+}
+
+// A file that came under the name after the run began is not replaced.
+TEST(Output, AResumedRunReplacesNoForeignFile) {
+  const TempFolder folder;
+  const std::string path = folder.file("run.h5");
+  for (int at = 1; !fs::exists(path + ".parts/shard-000001.h5"); ++at) {
+    fs::remove_all(path + ".parts");
+    ASSERT_EQ(status_of([&] {
+                testing::arm(Fault::kill, at);
+                run({.path = path});
+              }),
+              128 + SIGKILL);
+  }
+  std::ofstream(path) << "mine";
+  EXPECT_EQ(exit_code_of([&] { run({.path = path, .if_exists = IfExists::resume}); }), 3);
+  EXPECT_EQ(content(path), "mine");
+  fs::remove(path);
+  EXPECT_EQ(run({.path = path, .if_exists = IfExists::resume}), 1);
+}
+
 TEST(Output, ResumeWithOtherOptionsNamesTheKey) {
   const TempFolder folder;
   const std::string path = folder.file("run.h5");
@@ -308,7 +360,7 @@ class FaultSweep : public ::testing::TestWithParam<Fault> {};
 
 TEST_P(FaultSweep, ResumesToTheSameBytes) {
   const Fault fault = GetParam();
-  const bool kills = fault == Fault::kill || fault == Fault::torn_kill;
+  const bool kills = testing::kills(fault);
   const TempFolder folder;
   run({.path = folder.file("whole.h5")});
   const std::string expected = content(folder.file("whole.h5"));
@@ -328,7 +380,9 @@ TEST_P(FaultSweep, ResumesToTheSameBytes) {
     if (status == 0) break;  // the run has fewer calls
     ++points;
     // 10: the call failed without harm, such as removing a temporary name.
-    ASSERT_TRUE(kills ? status == 128 + SIGKILL : status == 13 || status == 10)
+    ASSERT_TRUE(kills                         ? status == 128 + SIGKILL
+                : testing::is_harmless(fault) ? status == 10
+                                              : status == 13 || status == 10)
         << "call " << at << ": " << status;
     if (!kills && status == 13) {
       for (const std::string& name : files_in(folder.path())) {
@@ -347,21 +401,8 @@ TEST_P(FaultSweep, ResumesToTheSameBytes) {
   std::cout << points << " points\n";
 }
 
-INSTANTIATE_TEST_SUITE_P(All, FaultSweep,
-                         ::testing::Values(Fault::kill, Fault::torn_kill, Fault::no_space,
-                                           Fault::io_error),
-                         [](const auto& test) {
-                           switch (test.param) {
-                             case Fault::kill:
-                               return "Kill";
-                             case Fault::torn_kill:
-                               return "TornKill";
-                             case Fault::no_space:
-                               return "NoSpace";
-                             default:
-                               return "IoError";
-                           }
-                         });
+INSTANTIATE_TEST_SUITE_P(All, FaultSweep, ::testing::ValuesIn(testing::kAllFaults),
+                         [](const auto& test) { return testing::fault_name(test.param); });
 
 TEST(Output, AFullDiskIsNamed) {
   const TempFolder folder;

@@ -186,10 +186,17 @@ TEST(Reader, PackedPositionsAreCompact) {
           p, {Site::resid_post, 0},
           contiguous_view(rows.data(), DType::f32, {static_cast<std::int64_t>(kept.size()), 2}),
           {.q_positions = kept});
+      writer.write_site(
+          p, {Site::k, 0},
+          contiguous_view(rows.data(), DType::f32, {static_cast<std::int64_t>(kept.size()), 1, 2}),
+          {.k_positions = kept});
     }
     writer.finish();
   }
   const CaptureReader reader(path);
+  // Keys lie along k, whatever the layout.
+  EXPECT_EQ(reader.site(1, {Site::k, 0})->subset.k_positions, (std::vector<std::int64_t>{4}));
+  EXPECT_TRUE(reader.site(1, {Site::k, 0})->subset.q_positions.empty());
   EXPECT_EQ(reader.site(1, {Site::resid_post, 0})->subset.q_positions,
             (std::vector<std::int64_t>{4}));
   EXPECT_EQ(reader.read(1, {Site::resid_post, 0}).as_double(), (std::vector<double>{5, 6}));

@@ -20,7 +20,9 @@ namespace attnscope {
 // only.
 struct PlanLimits {
   std::int64_t batch_tokens = 2048;  // of a batch, pads included; one prompt may be longer
-  double shard_flop = 2e12;          // planned work of a shard; one prompt may be more
+  // Of a shard, so that a stopped run has lost little; one prompt may be more.
+  double shard_flop = 2e12;                              // planned work
+  std::uint64_t shard_bytes = std::uint64_t{256} << 20;  // planned values, before compression
 };
 
 // One hook that is kept.
@@ -37,7 +39,7 @@ struct BatchPlan {
 
 struct ShardPlan {
   ShardRange range;                // consecutive prompts
-  std::vector<BatchPlan> batches;  // in the order they run
+  std::vector<BatchPlan> batches;  // in the order they run; may hold prompts of other parts too
 };
 
 // Bytes of one site over all prompts.
@@ -55,13 +57,14 @@ struct MemoryEstimate {
 };
 
 struct CapturePlan {
-  std::vector<EncodedPrompt> prompts;
+  std::vector<EncodedPrompt> prompts;       // of every part (--shard)
+  ShardRange part;                          // those of this run
   std::vector<std::vector<int>> positions;  // one list a prompt; empty lists = all positions
   FileLayout layout = FileLayout::per_prompt;
   bool all_tables = true;       // every table of statistics, not head_stats alone
   std::vector<HookPlan> hooks;  // in forward order
   std::vector<int> statistics_layers;
-  std::vector<ShardPlan> shards;
+  std::vector<ShardPlan> shards;  // of this run's part
 
   std::int64_t tokens = 0;
   double flop = 0;

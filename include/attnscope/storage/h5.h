@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -122,6 +123,8 @@ class Object {
   std::vector<std::int64_t> integers(const std::string& name) const;  // empty if absent
   std::vector<std::string> texts(const std::string& name) const;      // empty if absent
   std::vector<std::string> labels() const;
+  // Reads every attribute, so that the library compares its own checksums; throws if one differs.
+  void require_readable_attributes() const;
 
   Id id() const { return handle_.get(); }
 
@@ -138,6 +141,13 @@ class Object {
   std::string path_;
 };
 
+// A piece of a dataset as it is on disk: a chunk, or some rows of a contiguous dataset.
+struct StoredPart {
+  Dims at;                        // index of its first value
+  std::uint32_t filter_mask = 0;  // bit i set: filter i of the dataset was not applied
+  std::vector<std::byte> bytes;
+};
+
 class Dataset : public Object {
  public:
   Dataset() = default;
@@ -145,7 +155,8 @@ class Dataset : public Object {
 
   Type type() const;
   Dims dims() const;
-  Dims chunk() const;  // empty = contiguous
+  Dims chunk() const;       // empty = contiguous
+  Filters filters() const;  // of an opened dataset; another order than ours is refused
   std::uint64_t count() const;
 
   // Whole dataset or a part; memory is contiguous and of the dataset's own type (text: `width`
@@ -160,8 +171,10 @@ class Dataset : public Object {
   std::uint64_t chunk_bytes(const Dims& offset) const;  // 0 = not stored
   std::uint32_t read_chunk(const Dims& offset, std::span<std::byte> data) const;
 
-  // SHA-256 over the stored bytes: the chunks in index order (last axis fastest), those that are
-  // not stored skipped; of a contiguous dataset its bytes.
+  // Everything that is stored: chunks in index order (last axis fastest), those that are not
+  // stored skipped; of a contiguous dataset its bytes. `visit` may take the bytes.
+  void for_each_stored_part(const std::function<void(StoredPart&)>& visit) const;
+  // SHA-256 over the stored parts.
   std::string sha256() const;
 };
 

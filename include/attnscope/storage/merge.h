@@ -15,9 +15,12 @@ struct MergeOptions {
   IfExists if_exists = IfExists::refuse;
 };
 
-// Prompts are renumbered in the order of the inputs, `prompt_index` of experiments with them.
-// Errors (exit 2): other model hashes, other kinds or layouts, packed sites that are not in all
-// inputs, one experiment name twice. Returns the SHA-256 of the merged file.
+// Whole captures: prompts are renumbered in the order of the inputs, `prompt_index` of experiments
+// with them. Parts of one run (--shard i/N): joined in the order of their numbers to what the run
+// would have written without --shard; all must be there.
+// Errors (exit 2): one file or one run twice, parts missing or of different runs, other model
+// hashes, kinds, layouts, dtypes or sites, options that decide what is stored, one experiment name
+// twice. Returns the SHA-256 of the merged file.
 std::string merge_files(const MergeOptions& options);
 
 }  // namespace attnscope

@@ -9,15 +9,20 @@
 // after the merged file is synced. Interrupted at any point and resumed, a run gives the same
 // bytes.
 //
+// A run that ends before anything is committed leaves no parts behind.
+//
 // While an Output lives it holds a lock on OUT.h5.lock; a second process gets an error (exit 3)
 // that names the holder. Leftovers of a killed run are removed under the lock.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "attnscope/storage/schema.h"
 #include "attnscope/support/warnings.h"
 
 namespace attnscope {
@@ -41,6 +46,9 @@ struct OutputOptions {
   std::string run_id;       // FileInfo::run_id of every shard
   std::string config_json;  // an object, as RunInfo::options_json; compared key by key on resume
   std::vector<ShardRange> shards{{0, 1}};
+  std::optional<ShardId> part;  // FileInfo::shard of OUT.h5 itself: a part of a longer run
+  // Called before each shard is joined to the file; may throw to stop there.
+  std::function<void()> before_each_join;
 };
 
 class Output {
@@ -56,13 +64,15 @@ class Output {
   // Resume only: OUT.h5 is there with this run id; there is nothing left to do.
   bool complete() const;
   bool is_committed(int shard) const;
-  // The temporary path to write shard `shard` to. Its FileInfo::shard is {shard, shards()}, or
-  // nothing in a run of one shard.
+  // The temporary path to write shard `shard` to. Its FileInfo::shard is {shard, shards()}, in a
+  // run of one shard OutputOptions::part.
   std::string begin(int shard);
   // Syncs and renames. A failed sync drops the file (exit 3) and is never tried again.
   void commit(int shard);
   // Merges if there are several shards. Returns the SHA-256 of OUT.h5, for OUT.json.
   std::string finish();
+  // Writes OUT.json, replacing an older one.
+  void write_sidecar(const std::string& json);
 
  private:
   struct State;

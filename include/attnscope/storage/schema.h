@@ -104,8 +104,8 @@ struct PromptRecord {
 // Which part of a site was kept; empty = all.
 struct Subset {
   std::vector<std::int64_t> heads;        // query heads, or kv heads at sites with g
-  std::vector<std::int64_t> q_positions;  // positions along q (along k at sites [k g d])
-  std::vector<std::int64_t> k_positions;  // maps only
+  std::vector<std::int64_t> q_positions;  // positions along q
+  std::vector<std::int64_t> k_positions;  // positions along k: of maps, and of sites [k g d]
   bool operator==(const Subset&) const = default;
 };
 
@@ -166,6 +166,9 @@ class TileGrid {
 std::string prompt_group_name(int prompt);  // "p000007"
 const char* stack_name(Stack stack);        // "self", "encoder", "decoder", "cross"
 std::optional<Stack> parse_stack(std::string_view name);
+// The axis along which the positions of a site lie that is no map; n in the packed layout.
+enum class PositionAxis : std::uint8_t { query, key };
+PositionAxis position_axis(Site site);
 // Dims of a site in a file: no batch axis, the first axis of a packed site is n ("n h d").
 std::vector<std::string> stored_dims(Site site, FileLayout layout);
 

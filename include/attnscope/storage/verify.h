@@ -20,13 +20,20 @@ struct Finding {
 // One line: "/prompts/p000000/tokens/ids: SHA-256 …; expected …, got …".
 std::string describe(const Finding& finding);
 
-// Everything that is wrong with the file, empty if nothing is:
-// - every group, dataset and attribute of the schema is there, with its type and rank;
+struct Verification {
+  std::vector<Finding> findings;  // what is wrong; empty if nothing is
+  std::vector<std::string>
+      notes;  // what could not be checked, and NaN that the file is right about
+};
+
+// What is wrong with the file:
+// - every group, dataset and attribute of the schema is there, with its type, rank and range, and
+//   can be read;
 // - each dataset's SHA-256, and the file's own where OUT.json lies beside it;
 // - rows of patterns add up (2⁻¹¹ for r10 and f16, + T·2⁻²⁴ with a floor or f16, 1e-6 for f32);
-//   masked cells are 0 (patterns) or −inf (scores); no NaN in maps; top-k within range and in
-//   order; offsets ascend.
-// Throws (exit 2) if the file cannot be opened at all.
-std::vector<Finding> verify_file(const std::string& path, const ReaderOptions& options = {});
+//   masked cells are 0 (patterns) or −inf (scores), every other tile is stored; NaN only in rows
+//   whose log-sum-exp is NaN; top-k within range and in order; offsets ascend.
+// Decodes on one thread a core. Throws (exit 2) if the file cannot be opened at all.
+Verification verify_file(const std::string& path, const ReaderOptions& options = {});
 
 }  // namespace attnscope

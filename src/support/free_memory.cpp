@@ -1,5 +1,9 @@
-#include "free_memory.h"
+#include "attnscope/support/free_memory.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -57,7 +61,29 @@ std::optional<std::uint64_t> left_in_groups() {
 
 constexpr std::uint64_t kKibibyte = 1024;
 
+std::uint64_t limit_of(__rlimit_resource resource) {
+  rlimit limit{};
+  return ::getrlimit(resource, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+}
+
 }  // namespace
+
+std::optional<FreeMemory> free_addresses() {
+  // /proc/self/statm in pages: all, resident, shared, text, 0, data.
+  std::ifstream file("/proc/self/statm");
+  std::uint64_t all = 0, resident = 0, shared = 0, text = 0, unused = 0, data = 0;
+  if (!(file >> all >> resident >> shared >> text >> unused >> data)) return std::nullopt;
+  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  std::optional<FreeMemory> least;
+  const auto consider = [&](std::uint64_t limit, std::uint64_t used, const char* source) {
+    if (limit == RLIM_INFINITY) return;
+    const std::uint64_t left = limit > used ? limit - used : 0;
+    if (!least || left < least->bytes) least = {left, source};
+  };
+  consider(limit_of(RLIMIT_AS), all * page, "ulimit -v");
+  consider(limit_of(RLIMIT_DATA), data * page, "ulimit -d");
+  return least;
+}
 
 std::optional<FreeMemory> free_memory() {
   std::optional<FreeMemory> free;
@@ -68,18 +94,19 @@ std::optional<FreeMemory> free_memory() {
   if (group && (!free || *group < free->bytes)) {
     free = {*group, "the memory limit of the control group"};
   }
+  const auto addresses = free_addresses();
+  if (addresses && (!free || addresses->bytes < free->bytes)) free = addresses;
   return free;
 }
 
-void expect_memory_for(std::uint64_t bytes, const std::string& what, const std::string& where) {
-  const std::optional<FreeMemory> free = free_memory();
-  if (!free || bytes <= free->bytes) return;
+void expect_within(const std::optional<FreeMemory>& free, const MemoryNeed& need) {
+  if (!free || need.bytes <= free->bytes) return;
   throw Error(ErrorKind::limit, "MO01",
-              {.where = where,
-               .what = what + " need " + format_bytes(bytes),
+              {.where = need.where,
+               .what = need.what + " need " + format_bytes(need.bytes),
                .expected = "at most the " + format_bytes(free->bytes) + " that are free (" +
                            free->source + ")",
-               .next = "use a smaller --dtype or a machine with more memory"});
+               .next = need.next});
 }
 
 }  // namespace attnscope
