@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -12,6 +14,7 @@
 #include <filesystem>
 
 #include "attnscope/support/error.h"
+#include "attnscope/support/text.h"
 #include "attnscope/support/utf8.h"
 
 namespace attnscope::cli {
@@ -67,6 +70,34 @@ void exec_program(const std::string& path, const std::vector<std::string>& argum
   ::execv(path.c_str(), argv.data());
 }
 
+// LibTorch ends a process that has too little memory for loading it, before any code of ours runs.
+// Where memory is limited, starting is therefore tried first in another process.
+void require_start(const std::string& path) {
+  rlimit space{};
+  rlimit data{};
+  ::getrlimit(RLIMIT_AS, &space);
+  ::getrlimit(RLIMIT_DATA, &data);
+  if (space.rlim_cur == RLIM_INFINITY && data.rlim_cur == RLIM_INFINITY) return;
+  const pid_t child = ::fork();
+  if (child < 0) fail_system("attnscope-run", "start");
+  if (child == 0) {
+    const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    ::dup2(null, STDOUT_FILENO);
+    ::dup2(null, STDERR_FILENO);
+    exec_program(path, {"--start-check"});
+    ::_exit(3);
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+  throw Error(ErrorKind::limit, "LA03",
+              {.where = "memory limit of this process (ulimit -v, -d)",
+               .what = "LibTorch cannot be loaded within it",
+               .got = format_bytes(std::min(space.rlim_cur, data.rlim_cur)),
+               .next = "raise the limit"});
+}
+
 std::string read_to_end(int fd) {
   std::string text;
   std::array<char, 4096> buffer{};
@@ -82,6 +113,7 @@ std::string read_to_end(int fd) {
 
 void exec_runner(const Envelope& envelope) {
   const std::string path = runner_path();
+  require_start(path);
   place_envelope(envelope_to_json(envelope));
   set_runner_environment();
   exec_program(path, {});
@@ -90,6 +122,7 @@ void exec_runner(const Envelope& envelope) {
 
 ChildResult run_child(const std::vector<std::string>& arguments, const Envelope* envelope) {
   const std::string path = runner_path();
+  require_start(path);
   const std::string json = envelope == nullptr ? "" : envelope_to_json(*envelope);
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail_system("attnscope-run", "make a pipe");

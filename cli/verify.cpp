@@ -52,11 +52,11 @@ int run_verify(const Command& command, const CommandLine& line) {
   const Verification result = verify_file(spec.file);
   console::print(spec.json ? as_json(spec, result) : as_text(spec, result));
   if (result.findings.empty()) return 0;
-  throw Error(ErrorKind::input, "VF01",
-              {.where = escape_untrusted(spec.file),
-               .what = "not as it should be: " + count_of(result.findings.size(), "finding") +
-                       " above",
-               .next = "write it again; a run of several shards can do so with --resume"});
+  throw Error(
+      ErrorKind::input, "VF01",
+      {.where = escape_untrusted(spec.file),
+       .what = "not as it should be: " + count_of(result.findings.size(), "finding") + " above",
+       .next = "write it again; a run of several shards can do so with --resume"});
 }
 
 }  // namespace attnscope::cli

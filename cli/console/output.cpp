@@ -9,6 +9,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <system_error>
 
 #include "attnscope/support/error.h"
 #include "attnscope/support/utf8.h"
@@ -89,6 +90,12 @@ void note_no_memory() {
   std::abort();
 }
 
+int report_bug(const std::exception& error) {
+  note("attnscope: error [IN01] internal: " + escape_untrusted(error.what(), 300) +
+       "; this is a bug of attnscope, please report it with the command line\n");
+  return 1;
+}
+
 // Says what went wrong and returns the exit code; lets std::bad_alloc pass.
 int run_and_report(const std::function<int()>& body) {
   try {
@@ -100,10 +107,13 @@ int run_and_report(const std::function<int()>& body) {
     return error.exit_code();
   } catch (const std::bad_alloc&) {
     throw;
+  } catch (const std::system_error& error) {
+    if (error.code() != std::errc::resource_unavailable_try_again) return report_bug(error);
+    note("attnscope: error [ME02] threads: cannot be started: " + error.code().message() +
+         "; allow more memory or processes (ulimit -a)\n");
+    return kNoMemoryCode;
   } catch (const std::exception& error) {
-    note("attnscope: error [IN01] internal: " + escape_untrusted(error.what(), 300) +
-         "; this is a bug of attnscope, please report it with the command line\n");
-    return 1;
+    return report_bug(error);
   } catch (...) {
     note(
         "attnscope: error [IN01] internal: unknown exception; this is a bug of attnscope, please "

@@ -1,5 +1,5 @@
 // attnscope-run: the half of attnscope that links LibTorch. Started by attnscope, which passes the
-// checked spec; it has no options of its own but --self-check.
+// checked spec; its only options are --self-check and --start-check, which does nothing.
 #include <unistd.h>
 
 #include <cstdio>
@@ -8,15 +8,19 @@
 #include "attnscope/core/boundary.h"
 #include "console/output.h"
 #include "run/envelope.h"
+#include "run/exhaustion.h"
 #include "run/verbs.h"
 
 int main(int argc, char** argv) {
   using namespace attnscope;
   console::prepare_streams();
-  const bool self_check = argc == 2 && std::string_view(argv[1]) == "--self-check";
+  run::report_exhaustion();
+  const std::string_view option = argc == 2 ? argv[1] : "";
+  if (option == "--start-check") ::_exit(0);
   const int code = console::guarded([&] {
     return at_boundary("attnscope-run", [&] {
-      return self_check ? run::run_doctor(DoctorSpec{}) : run::run_verb(run::read_envelope());
+      return option == "--self-check" ? run::run_doctor(DoctorSpec{})
+                                      : run::run_verb(run::read_envelope());
     });
   });
   std::fflush(nullptr);

@@ -1,15 +1,30 @@
 #include "write_pipeline.h"
 
+#include <system_error>
 #include <utility>
+
+#include "attnscope/support/error.h"
 
 namespace attnscope {
 
 WritePipeline::WritePipeline(int compressors, std::uint64_t max_bytes) : max_bytes_(max_bytes) {
-  for (int i = 0; i < compressors; ++i) threads_.emplace_back([this] { compressor_loop(); });
-  threads_.emplace_back([this] { writer_loop(); });
+  try {
+    for (int i = 0; i < compressors; ++i) threads_.emplace_back([this] { compressor_loop(); });
+    threads_.emplace_back([this] { writer_loop(); });
+  } catch (const std::system_error& error) {
+    stop();
+    throw Error(ErrorKind::limit, "CA21",
+                {.where = "threads that compress and write",
+                 .what = std::string("cannot be started: ") + error.code().message(),
+                 .next = "allow more memory or processes (ulimit -a)"});
+  }
 }
 
 WritePipeline::~WritePipeline() {
+  stop();
+}
+
+void WritePipeline::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;

@@ -57,6 +57,7 @@ class WritePipeline {
   void compressor_loop();
   void writer_loop();
   void drop_queued();
+  void stop();
 
   std::uint64_t max_bytes_;
   std::mutex mutex_;

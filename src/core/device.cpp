@@ -1,12 +1,16 @@
 #include "attnscope/core/device.h"
 
+#include <ATen/ATen.h>
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <malloc.h>
 
+#include <latch>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
+#include <vector>
 
 #include "attnscope/support/error.h"
 #include "attnscope/support/text.h"
@@ -51,6 +55,34 @@ c10::Device gpu(std::string_view text, int index) {
   return {c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(index)};
 }
 
+// Whether `count` more threads can be started.
+void require_threads(int count) {
+  std::vector<std::thread> threads;
+  std::latch all_tried(1);
+  std::string failure;
+  try {
+    for (int i = 0; i < count; ++i) threads.emplace_back([&all_tried] { all_tried.wait(); });
+  } catch (const std::system_error& error) {
+    failure = error.code().message();
+  }
+  all_tried.count_down();
+  for (std::thread& thread : threads) thread.join();
+  if (failure.empty()) return;
+  throw Error(ErrorKind::limit, "CO12",
+              {.where = "--threads",
+               .what = "cannot start the compute threads: " + failure,
+               .next = "use fewer --threads, or allow more memory or processes (ulimit -a)"});
+}
+
+// LibTorch's two thread pools end or crash the process when they cannot start a thread. So as many
+// are started first, whose stacks they then get, and the pools right after.
+void start_compute_threads(int count) {
+  require_threads(2 * (count - 1));
+  at::set_num_threads(count);
+  constexpr std::int64_t kValuesPerThread = 1 << 16;  // twice what ATen gives a thread at least
+  at::zeros({count * kValuesPerThread}).add_(1);
+}
+
 }  // namespace
 
 c10::Device parse_device(std::string_view text) {
@@ -75,13 +107,13 @@ std::string describe_gpus() {
 
 void set_up_process(const ProcessOptions& options) {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  at::set_num_threads(options.threads > 0 ? options.threads : std::max(cores, 1));
   // An activation is a few MiB, above the size from which glibc takes fresh pages from the kernel
   // for each allocation; clearing those again in every layer costs more than some of the layer's
   // arithmetic.
   constexpr int kLargestReused = 1 << 30;
   mallopt(M_MMAP_THRESHOLD, kLargestReused);
   mallopt(M_TRIM_THRESHOLD, kLargestReused);
+  start_compute_threads(options.threads > 0 ? options.threads : std::max(cores, 1));
 }
 
 }  // namespace attnscope

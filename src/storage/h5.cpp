@@ -24,6 +24,9 @@ herr_t keep_first(unsigned n, const H5E_error2_t* entry, void* out) {
   return 0;
 }
 
+// As the library says it everywhere.
+constexpr std::string_view kNoMemory = "memory allocation failed";
+
 // "No space left on device" out of the library's long sentence, else the sentence.
 std::string cause_of_failure() {
   std::string cause = take_error();
@@ -83,8 +86,12 @@ void throw_h5(Context& context, const char* code, const std::string& object,
   std::string text = what;
   if (!object.empty()) text += " " + quote(object, 300);
   if (!cause.empty()) text += ": " + cause;
-  throw Error(context.writing ? ErrorKind::output : ErrorKind::input, code,
-              {.where = escape_untrusted(context.path, 4096), .what = text});
+  // In a file that is read, too much memory is what a damaged size asks for.
+  const bool no_memory = context.writing && cause.find(kNoMemory) != std::string::npos;
+  const ErrorKind kind = no_memory         ? ErrorKind::limit
+                         : context.writing ? ErrorKind::output
+                                           : ErrorKind::input;
+  throw Error(kind, code, {.where = escape_untrusted(context.path, 4096), .what = text});
 }
 
 void refuse(const Context& context, const std::string& object, const std::string& what,

@@ -22,7 +22,7 @@ struct ProcessOptions {
 
 // Sets up the process for runs: thread count, and an allocator that keeps freed activations for
 // the next layer instead of giving them back. Call once, before the first run and before other
-// threads start.
+// threads start. Throws (exit 4) if that many threads cannot be started.
 void set_up_process(const ProcessOptions& options);
 
 }  // namespace attnscope
