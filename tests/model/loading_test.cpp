@@ -1,7 +1,6 @@
 // Weights from files and memory: types, ties, checks, limits.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <limits>
 
 #include "attnscope/checkpoint/memory_source.h"
@@ -164,22 +163,6 @@ TEST(Loading, WeightsByRoleAreThoseOfTheRun) {
                                  recorder.value({Site::v, 0}).flatten(2)),
               1e-12)
         << family;
-  }
-}
-
-TEST(Loading, LowPrecisionRunsStayNearFloat64) {
-  const Batch batch = make_batch({sample_row(10)});
-  for (const std::string family : {"bert", "gemma2", "gpt_neox"}) {
-    const at::Tensor exact = fixture_model(family).run(batch, {}, {}).logits;
-    const double size = exact.abs().max().item<double>();
-    for (const auto& [dtype, bits] : {std::pair{DType::bf16, 8}, std::pair{DType::f16, 11}}) {
-      const Model model = fixture_model(family, dtype);
-      for (const Engine engine : {Engine::reference, Engine::automatic}) {
-        const at::Tensor logits = model.run(batch, {}, {.engine = engine}).logits;
-        EXPECT_LT(largest_difference(logits, exact), 16 * std::ldexp(size, -bits))
-            << family << " " << dtype_name(dtype);
-      }
-    }
   }
 }
 

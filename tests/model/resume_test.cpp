@@ -1,4 +1,5 @@
-// A resumed run gives what the whole run gives.
+// Resumed runs that change something, and what cannot be resumed; that every point gives the whole
+// run is in tests/parity.
 #include <gtest/gtest.h>
 
 #include "attnscope/model/model.h"
@@ -14,59 +15,6 @@ class ResumeTest : public ::testing::TestWithParam<std::string> {
   Model model() const { return fixture_model(GetParam()); }
 };
 INSTANTIATE_TEST_SUITE_P(Families, ResumeTest, ::testing::ValuesIn(fixture_families()));
-
-// Every point of every layer, with a change behind it.
-TEST_P(ResumeTest, EveryPointContinuesTheSameRun) {
-  const Model model = this->model();
-  const Batch batch = make_batch({sample_row(9, 1), sample_row(9, 2)});
-  Recorder recorder;
-  Taps record;
-  record.observers = {&recorder};
-  const RunResult whole = model.run(batch, record, {.record_base = BaseRecording::on});
-  const bool post = model.config().placement == NormPlacement::post;
-  for (int layer = 0; layer < model.config().n_layers; ++layer) {
-    std::vector<std::pair<LayerPoint, Site>> points = {{LayerPoint::resid_pre, Site::resid_pre},
-                                                       {LayerPoint::z, Site::resid_pre},
-                                                       {LayerPoint::resid_post, Site::resid_post}};
-    if (!model.config().parallel_block) points.push_back({LayerPoint::resid_mid, Site::resid_mid});
-    if (post) {
-      points.push_back({LayerPoint::normalized_resid_mid, Site::normalized_resid_mid});
-    }
-    for (const auto& [point, site] : points) {
-      const ResumeInput input = {.residual = recorder.value({site, layer}),
-                                 .z = recorder.value({Site::z, layer})};
-      const RunResult resumed =
-          model.run_from({layer, point}, input, *whole.base, {.base_row = {0, 1}}, {}, {});
-      EXPECT_LT(largest_difference(resumed.logits, whole.logits), 1e-11)
-          << layer << " point " << static_cast<int>(point);
-    }
-    Taps ablation;
-    ablation.interventions = {
-        {.hook = {Site::resid_post, layer}, .operation = Operation::scale, .factor = 0.5}};
-    const at::Tensor naive = model.run(batch, ablation, {}).logits;
-    const RunResult resumed = model.run_from({layer, LayerPoint::resid_pre},
-                                             {.residual = recorder.value({Site::resid_pre, layer})},
-                                             *whole.base, {.base_row = {0, 1}}, ablation, {});
-    EXPECT_LT(largest_difference(resumed.logits, naive), 1e-11);
-  }
-}
-
-TEST_P(ResumeTest, StartsAfterTheLastLayer) {
-  const Model model = this->model();
-  Recorder recorder;
-  Taps record;
-  record.observers = {&recorder};
-  const RunResult whole =
-      model.run(make_batch({sample_row(7)}), record, {.record_base = BaseRecording::on});
-  const int last = model.config().n_layers - 1;
-  const bool post = model.config().placement == NormPlacement::post;
-  const at::Tensor residual =
-      recorder.value({post ? Site::normalized_resid_post : Site::resid_post, last});
-  const RunResult resumed =
-      model.run_from({last + 1, LayerPoint::resid_pre}, {.residual = residual}, *whole.base,
-                     {.base_row = {0}}, {}, {});
-  EXPECT_LT(largest_difference(resumed.logits, whole.logits), 1e-12);
-}
 
 // Rows that start at their own positions, three of them on one base row, against whole runs with
 // the same change. Bases padded on either side.

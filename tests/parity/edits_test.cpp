@@ -94,6 +94,10 @@ TEST_P(Edits, AllPatternsOverwrittenWithThemselves) {
     }
     const Outcome by_data = run_and_record(loaded.model, batch, {}, set);
     const Outcome by_callback = run_and_record(loaded.model, batch, {}, edited);
+    for (const InterventionReport& report : by_data.result.interventions) {
+      EXPECT_EQ(report.fired, batch.size());
+      EXPECT_EQ(report.change_norm, 0);
+    }
     for (int row = 0; row < batch.size(); ++row) {
       const at::Tensor expected = unpadded(clean.output, batch, row);
       EXPECT_TRUE(same_bits(unpadded(by_data.output, batch, row), expected));
@@ -111,6 +115,7 @@ TEST_P(Changes, UniformPatternsMoveTheOutput) {
     taps.interventions = {{.hook = hook, .operation = Operation::uniform}};
     const Outcome uniform = run_and_record(loaded.model, batch, {hook}, taps);
     EXPECT_GT(largest_difference(uniform.output, clean.output), 1e-3) << hook_name(hook);
+    EXPECT_GT(uniform.result.interventions.at(0).change_norm, 0) << hook_name(hook);
     const at::Tensor map = uniform.values.at(hook);
     EXPECT_LE((map.sum(-1) - 1).abs().max().item<double>(), 1e-6);
     const at::Tensor seen = map > 0;

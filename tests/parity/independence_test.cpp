@@ -112,6 +112,16 @@ TEST_P(Independence, LogitsAskedForAtSomePositionsAreThoseOfTheWholeRun) {
           .run(batch, Taps{},
                {.logits = {.at = LogitsAt::positions, .positions = {{0, -1}}, .columns = {3, 1}}})
           .logits;
+  const at::Tensor by_row =
+      loaded.model
+          .run(batch, Taps{},
+               {.logits = {.at = LogitsAt::positions, .positions = {{0, -1}, {2, 1}, {1, 0}}}})
+          .logits;
+  EXPECT_FALSE(
+      loaded.model.run(batch, Taps{}, {.logits = {.at = LogitsAt::none}}).logits.defined());
+  EXPECT_LE(largest_difference(by_row[1][0], unpadded(all.output, batch, 1)[2]), 1e-11);
+  EXPECT_LE(largest_difference(by_row[1][1], unpadded(all.output, batch, 1)[1]), 1e-11);
+  EXPECT_LE(largest_difference(by_row[2][0], unpadded(all.output, batch, 2)[1]), 1e-11);
   ASSERT_EQ(some.sizes(), at::IntArrayRef({batch.size(), 2, 2}));
   for (int b = 0; b < batch.size(); ++b) {
     const at::Tensor row = unpadded(all.output, batch, b);
@@ -136,6 +146,7 @@ TEST_P(Independence, InterventionsTouchTheirOwnRowsOnly) {
   for (const int row : {0, 1, 3}) {
     EXPECT_TRUE(same_bits(changed.output[row], clean.output[row])) << row;
   }
+  EXPECT_GT(largest_difference(changed.output[2], clean.output[2]), 1e-5);
 }
 
 TEST_P(Independence, TwoThreadsGiveTheBitsOfOne) {

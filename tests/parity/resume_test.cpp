@@ -36,6 +36,11 @@ std::vector<PointSites> all_points(const Model& model) {
       points.push_back({{l, LayerPoint::resid_post}, {Site::resid_post, l}, {}});
     }
   }
+  // After the last layer: what the head reads, before a final norm.
+  const int n = model.config().n_layers;
+  const bool post_norm = has(Site::normalized_resid_post, n - 1);
+  const Site written = post_norm ? Site::normalized_resid_post : Site::resid_post;
+  points.push_back({{n, LayerPoint::resid_pre}, {written, n - 1}, {}});
   return points;
 }
 
@@ -71,8 +76,9 @@ struct FullRun {
 
 FullRun full_run(const Model& model, const std::vector<TokenRow>& rows, PadSide side) {
   FullRun run{make_batch(rows, side), {}};
-  const std::vector<HookId> hooks = hooks_of(model, {Site::resid_pre, Site::z, Site::resid_mid,
-                                                     Site::normalized_resid_mid, Site::resid_post});
+  const std::vector<HookId> hooks =
+      hooks_of(model, {Site::resid_pre, Site::z, Site::resid_mid, Site::normalized_resid_mid,
+                       Site::resid_post, Site::normalized_resid_post});
   run.outcome = run_and_record(model, run.batch, hooks, {},
                                {.engine = Engine::reference, .record_base = BaseRecording::on});
   return run;
