@@ -4,7 +4,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <stdexcept>
+
+#include "attnscope/storage/writer.h"
+#include "attnscope/support/file.h"
+#include "storage/sample.h"
+#include "testing/temp_folder.h"
 
 namespace attnscope {
 namespace {
@@ -43,6 +49,59 @@ TEST(WritePipeline, WritesInTheOrderOfPushingWhateverFinishesFirst) {
     pipeline.drain();
     ASSERT_EQ(written.size(), 40u);
     for (int i = 0; i < 40; ++i) EXPECT_EQ(written[static_cast<std::size_t>(i)], i);
+  }
+}
+
+// Two maps of 3 heads and 2×2 tiles through `threads` compressors; the file's bytes.
+std::string file_of_maps(const std::string& path, int threads) {
+  using namespace testing;
+  constexpr int kTokens = 300;
+  auto writer = std::make_unique<CaptureWriter>(path, sample_file_info({}), sample_model({}),
+                                                sample_run(), WriterOptions{});
+  const int prompt = writer->add_prompt(sample_prompt(0, kTokens));
+  const MapSpec spec{.heads = kSampleHeads, .queries = kTokens, .keys = kTokens, .causal = true};
+  const TileGrid grid(spec);
+  {
+    WritePipeline pipeline(threads, 1 << 20);
+    for (const int layer : {0, 1}) {
+      const auto map = std::make_shared<int>();
+      pipeline.push(0, [&writer, prompt, layer, spec, map] {
+        *map = writer->open_map(prompt, {Site::pattern, layer}, spec);
+      });
+      const auto pattern =
+          std::make_shared<const std::vector<float>>(sample_pattern(layer, kSampleHeads, kTokens));
+      for (const Tile& tile : grid.tiles()) {
+        const std::int64_t first = (tile.head * kTokens + tile.query) * kTokens + tile.key;
+        pipeline.push(
+            static_cast<std::uint64_t>(tile.heads * tile.queries * tile.keys) * sizeof(float),
+            [&grid, pattern, tile, first](ChunkCompressor& compressor) {
+              return compressor.compress_tile({.data = pattern->data() + first,
+                                               .heads = tile.heads,
+                                               .queries = tile.queries,
+                                               .keys = tile.keys,
+                                               .head_stride = kTokens * kTokens,
+                                               .query_stride = kTokens},
+                                              grid.target());
+            },
+            [&writer, map, tile](const StoredChunk& chunk) {
+              writer->write_tile(*map, tile, chunk);
+            });
+      }
+      pipeline.push(0, [&writer, map] { writer->close_map(*map); });
+    }
+    pipeline.drain();
+  }
+  writer->finish();
+  writer.reset();
+  return read_text_file(path, "TS01", 1 << 28);
+}
+
+TEST(WritePipeline, AFileHasTheSameBytesForAnyNumberOfCompressors) {
+  const testing::TempFolder folder;
+  const std::string one = file_of_maps(folder.file("one.h5"), 1);
+  EXPECT_GT(one.size(), 10'000U);
+  for (const int threads : {2, 4, 7}) {
+    EXPECT_TRUE(file_of_maps(folder.file(std::to_string(threads) + ".h5"), threads) == one);
   }
 }
 

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <thread>
 
 #include "checkpoint_files.h"
 #include "testing/fixtures.h"
@@ -282,6 +283,25 @@ TEST(SafetensorsFiles, MustBeRegular) {
     EXPECT_EQ(error.code(), "ST22") << path;
     EXPECT_EQ(error.exit_code(), 2) << path;
   }
+}
+
+TEST(SafetensorsFiles, AreReadFromSeveralThreadsAtOnce) {
+  const std::string path = fixture("families/llama/model.safetensors");
+  const SafetensorsSource source({path});
+  const auto read_all = [&source] {
+    std::vector<std::vector<char>> values;
+    for (const TensorInfo& tensor : source.tensors()) {
+      values.emplace_back(tensor.bytes);
+      source.read(tensor, values.back().data(), tensor.bytes);
+    }
+    return values;
+  };
+  const auto alone = read_all();
+  std::vector<std::vector<std::vector<char>>> together(4);
+  std::vector<std::thread> threads;
+  for (auto& values : together) threads.emplace_back([&] { values = read_all(); });
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& values : together) EXPECT_TRUE(values == alone);
 }
 
 TEST(SafetensorsFiles, CutWhileOpenGiveAnErrorAndNoSignal) {
