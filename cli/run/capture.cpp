@@ -30,7 +30,7 @@ std::string top_heads_text(const HeadSummary& heads, HeadStat stat) {
   std::string text;
   for (const auto& head : heads.top(stat, kTopHeads)) {
     text += (text.empty() ? "" : ", ") + head_name(head.head) + " (" +
-            format_number(head.value, 2) + ")";
+            format_number(head.value, 3) + ")";
   }
   return text;
 }

@@ -85,7 +85,9 @@ std::vector<DoctorCheck> check_sums(const Patient& patient) {
                  Site::mlp_out, Site::resid_post, Site::normalized_resid_post});
   Taps taps;
   taps.observers = {&seen};
-  patient.model.run(make_batch({patient.prompt}), taps, {.logits = {.at = LogitsAt::none}});
+  // Fused attention of the CPU turns a NaN score into finite numbers, which would hide it.
+  patient.model.run(make_batch({patient.prompt}), taps,
+                    {.engine = Engine::reference, .logits = {.at = LogitsAt::none}});
 
   const SumCheck check(patient.model, seen);
   std::vector<Sum> sums;

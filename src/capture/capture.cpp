@@ -174,7 +174,7 @@ class ShardRunner {
       throw Error(ErrorKind::input, "CA41",
                   {.where = "--fail-on-nan",
                    .what = count_of(found, "value") + (found == 1 ? " is" : " are") + " NaN",
-                   .next = "look for NaN in the weights: inspect --strict"});
+                   .next = "with --strict a NaN in the weights is an error that names its tensor"});
     }
     writer.finish();
   }

@@ -235,7 +235,7 @@ void keep_part(const ShardChoice& choice, CapturePlan& plan) {
     throw Error(ErrorKind::input, "CA11",
                 {.where = "--shard",
                  .what = "some parts would have no prompts",
-                 .expected = "at most " + std::to_string(prompts) + " parts",
+                 .expected = "at most " + count_of(prompts, "part"),
                  .got = std::to_string(choice.count)});
   }
   std::int64_t begin = cut(prompts, choice.index - 1, choice.count);

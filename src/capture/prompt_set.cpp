@@ -47,6 +47,10 @@ void check_prompt(const ModelConfig& config, const CaptureSpec& spec, const Enco
            "ids from 0 to " + std::to_string(config.d_vocab - 1), std::to_string(id));
     }
     const std::int64_t type = prompt.token_types[i];
+    if (type != 0 && config.token_types <= 1) {
+      fail("the model does not tell the two texts of a pair apart: it has no token types",
+           "one text, or token types of 0", "token type " + std::to_string(type));
+    }
     if (type != 0 && (type < 0 || type >= config.token_types)) {
       fail("token type of token " + std::to_string(i) + " does not exist in the model",
            "0 to " + std::to_string(std::max(0, config.token_types - 1)), std::to_string(type));

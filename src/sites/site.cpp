@@ -75,6 +75,7 @@ constexpr Alias kShortAliases[] = {
     {Site::v, "value"},
     {Site::pattern, "attn"},
     {Site::attn_scores, "attn_logits"},
+    {Site::attn_scores, "scores"},
     {Site::mlp_pre, "pre"},
     {Site::mlp_pre_linear, "pre_linear"},
     {Site::mlp_post, "post"},

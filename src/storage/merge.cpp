@@ -107,8 +107,12 @@ void require_same_content(const Input& first, const Input& other) {
   const nlohmann::json a = options_of(first);
   const nlohmann::json b = options_of(other);
   for (const char* key : kStoredOptions) {
-    const auto value = [key](const nlohmann::json& options) {
-      return options.is_object() && options.contains(key) ? options.at(key).dump() : "nothing";
+    // "*" is what an empty selection means.
+    const auto value = [key](const nlohmann::json& options) -> std::string {
+      if (!options.is_object() || !options.contains(key)) return "nothing";
+      const nlohmann::json& option = options.at(key);
+      if (!option.is_string()) return option.dump();
+      return option == "" ? "*" : option.get<std::string>();
     };
     if (value(a) == value(b)) continue;
     refuse(other, "captured with another \"" + std::string(key) + "\" than " + shown(first),

@@ -321,6 +321,8 @@ class Merge(CliTest):
             other = self.folder / f"{named}.h5"
             self.assert_ok(run("capture", "-m", support.MODEL, "--prompt", "x", *more, "-o", other))
             self.assert_error(run("merge", a, other, "-o", self.folder / "m.h5"), 2, named)
+        all_by_name = support.captured("merge_all", "--prompt", "The cat sat", "--heads", "*")
+        self.assert_ok(run("merge", a, all_by_name, "-o", self.folder / "all.h5"))
 
     def test_one_file_is_not_enough(self):
         self.assert_error(run("merge", support.text_capture(), "-o", self.folder / "x.h5"), 2)

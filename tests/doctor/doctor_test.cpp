@@ -79,6 +79,12 @@ TEST(Doctor, AModelWhoseHeadsWriteNothingFails) {
   EXPECT_TRUE(all_passed(check_model(load(known_induction_model()), {})));
 }
 
+TEST(Doctor, NanScoresFailTheSums) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto checks = by_name(check_model(load(known_induction_model({.sharpness = nan})), {}));
+  EXPECT_EQ(checks.at("resid_pre + attn_out = resid_post").result, CheckResult::failed);
+}
+
 TEST(Worst, KeepsTheLargestErrorAgainstWhatIsAllowed) {
   const at::Tensor one = at::ones({3}, at::kDouble);
   Worst worst("x");

@@ -139,6 +139,7 @@ TEST(ParseHook, AcceptsOtherToolsNamesAndShortForms) {
       {"pos_embed.hook_out", {Site::pos_embed}},
       {"logits", {Site::logits}},
       {"5.attn_logits", {Site::attn_scores, 5}},
+      {"5.scores", {Site::attn_scores, 5}},
       {"5.query", {Site::q, 5}},
       {"5.pre", {Site::mlp_pre, 5}},
       {"decoder_blocks.1.self_attn.hook_pattern", {Site::pattern, 1, Stack::decoder}},
