@@ -32,12 +32,13 @@ constexpr std::array<std::uint8_t, 19> kItemOrder{16, 17, 18, 0, 8,  7, 9,  6, 1
 
 // Copies `length` bytes from `distance` back; the two may overlap.
 void copy_back(unsigned char* to, std::size_t distance, std::size_t length) {
+  const unsigned char* from = to - distance;
   if (distance == 1) {
-    std::memset(to, to[-1], length);
+    std::memset(to, *from, length);
   } else if (distance >= length) {
-    std::memcpy(to, to - distance, length);
+    std::memcpy(to, from, length);
   } else {
-    for (std::size_t i = 0; i < length; ++i) to[i] = to[i - distance];
+    for (std::size_t i = 0; i < length; ++i) to[i] = from[i];
   }
 }
 
