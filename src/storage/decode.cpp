@@ -1,6 +1,10 @@
 #include "decode.h"
 
+#include <zlib.h>
+
 #include <algorithm>
+#include <new>
+#include <vector>
 
 namespace attnscope::storage_detail {
 namespace {
@@ -28,6 +32,31 @@ void unshuffle(const std::byte* planes, std::size_t count, std::size_t value_byt
 
 }  // namespace
 
+struct ChunkDecoder::State {
+  State() {
+    if (inflateInit(&stream) != Z_OK) throw std::bad_alloc();
+  }
+  ~State() { inflateEnd(&stream); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  bool inflate_all(std::span<const std::byte> stored, std::span<std::byte> out) {
+    if (inflateReset(&stream) != Z_OK) return false;
+    stream.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(stored.data()));
+    stream.avail_in = static_cast<uInt>(stored.size());
+    stream.next_out = reinterpret_cast<Bytef*>(out.data());
+    stream.avail_out = static_cast<uInt>(out.size());
+    return ::inflate(&stream, Z_FINISH) == Z_STREAM_END && stream.avail_out == 0 &&
+           stream.avail_in == 0;
+  }
+
+  z_stream stream{};
+  std::vector<std::byte> planes;
+};
+
+ChunkDecoder::ChunkDecoder() : state_(std::make_unique<State>()) {}
+ChunkDecoder::~ChunkDecoder() = default;
+
 bool ChunkDecoder::decode(std::span<const std::byte> stored, std::uint32_t filter_mask,
                           std::size_t value_bytes, std::span<std::byte> out) {
   const bool shuffled = (filter_mask & kNotShuffled) == 0 && value_bytes > 1;
@@ -35,9 +64,9 @@ bool ChunkDecoder::decode(std::span<const std::byte> stored, std::uint32_t filte
   if (!deflated && stored.size() != out.size()) return false;
   std::span<const std::byte> planes = stored;
   if (deflated) {
-    planes_.resize(shuffled ? out.size() : 0);
-    const std::span<std::byte> target = shuffled ? std::span(planes_) : out;
-    if (!inflater_.inflate(stored, target)) return false;
+    state_->planes.resize(shuffled ? out.size() : 0);
+    const std::span<std::byte> target = shuffled ? std::span(state_->planes) : out;
+    if (!state_->inflate_all(stored, target)) return false;
     planes = target;
   }
   if (shuffled) {

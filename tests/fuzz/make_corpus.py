@@ -8,7 +8,6 @@ Seeds are named seed-*; every other file in corpus/ is an input that once found 
 import json
 import pathlib
 import struct
-import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent
 FIXTURES = HERE.parent / "fixtures"
@@ -179,23 +178,6 @@ MANIFESTS = {
 }
 
 
-def deflated(data, level=6, strategy=zlib.Z_DEFAULT_STRATEGY):
-    work = zlib.compressobj(level, zlib.DEFLATED, 15, 9, strategy)
-    return work.compress(data) + work.flush()
-
-
-LINE = b"the cat sat on the mat and the dog sat on the cat " * 4
-# The first two bytes say how long the values are.
-STREAMS = {name: struct.pack("<H", len(data)) + stream for name, data, stream in (
-    ("text", LINE, deflated(LINE)),
-    ("fixed", LINE, deflated(LINE, strategy=zlib.Z_FIXED)),
-    ("runs", bytes(600), deflated(bytes(600), strategy=zlib.Z_RLE)),
-    ("codes", bytes(range(256)) * 2, deflated(bytes(range(256)) * 2, strategy=zlib.Z_HUFFMAN_ONLY)),
-    ("stored", LINE, deflated(LINE, level=0)),
-    ("empty", b"", deflated(b"")),
-)}
-
-
 def main():
     for old in CORPUS.glob("*/seed-*"):
         old.unlink()
@@ -223,8 +205,6 @@ def main():
         write("spec_json", name, compact(spec))
     for name, manifest in MANIFESTS.items():
         write("shard_manifest", name, compact(manifest))
-    for name, stream in STREAMS.items():
-        write("inflate", name, stream)
     files = list(CORPUS.rglob("*"))
     print(len(files), "files,", sum(f.stat().st_size for f in files if f.is_file()), "bytes")
 
