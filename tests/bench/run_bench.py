@@ -6,8 +6,8 @@
 --models  a folder with smollm2/ (else ATTNSCOPE_MODELS); without it only the small model is timed
 --hf      a Python with torch, transformers and h5py      (else the rows against it are left out)
 --tl      a Python with torch and transformer-lens 4
-Every rival pair is run alternately, so that a change in the machine's speed meets both. A figure is
-the median; CPU seconds are user + system of the whole process.
+Every rival pair is run alternately, so that a change in the machine's speed meets both, and each
+timed run follows an untimed one of the same command. A figure is the median; CPU seconds are user + system of the whole process.
 """
 import argparse
 import os
@@ -54,6 +54,9 @@ class Bench:
         runs = [[] for _ in (ours, *theirs)]
         for _ in range(self.args.runs):
             for samples, command in zip(runs, (ours, *theirs)):
+                # Untimed: memory that a larger process just gave back is dear to get again, and
+                # who comes after whom must not matter.
+                command()
                 samples.append(command())
         return runs
 
