@@ -36,10 +36,11 @@ class Tokenizers {
  public:
   Tokenizers()
       : tiny_(read_fixture("models/tiny-random-gpt2/tokenizer.json")),
-        cases_(read_fixture("tokenizers/cases.json")) {}
+        cases_(read_fixture("tokenizers/cases.json")),
+        count_(cases_["cases"].size() + 1) {}
 
   const Tokenizer& get(std::size_t choice) {
-    choice %= cases_["cases"].size() + 1;
+    choice %= count_;
     const auto found = made_.find(choice);
     return found != made_.end() ? found->second : made_.emplace(choice, make(choice)).first->second;
   }
@@ -59,6 +60,7 @@ class Tokenizers {
 
   nlohmann::json tiny_;
   nlohmann::json cases_;
+  std::size_t count_;
   std::map<std::size_t, Tokenizer> made_;
 };
 

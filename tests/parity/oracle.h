@@ -29,6 +29,9 @@ class Oracle {
   bool has(const std::string& array) const { return arrays_.contains(array); }
   OracleCase input(const std::string& name) const;
   at::Tensor array(const std::string& name) const;  // float64
+  std::vector<std::int64_t> integers(const std::string& name) const {
+    return arrays_.at(name).as_int64();
+  }
   // Names of the arrays that belong to `name`, without "seq0/" and without the inputs.
   std::vector<std::string> outputs(const std::string& name) const;
 
