@@ -29,6 +29,35 @@ enum class MapChoice { pattern, scores };
 
 enum class ExportFormat { automatic, csv, npy, png, svg };
 
+// What an experiment measures of a run.
+enum class MetricChoice {
+  logit_diff,       // mean logit of the answers − mean logit of the wrong answers
+  log_prob,         // mean log-probability of the answers
+  prob,             // mean probability of the answers
+  rank,             // rank of the (best) answer, 0 = first choice
+  kl,               // KL(clean ‖ run) of the distributions
+  total_variation,  // ½ Σ |p_clean − p_run|
+  loss,             // mean negative log-likelihood of the prompt's own next tokens
+  top1_change,      // 1 where the first choice is another than in the clean run
+  label_logit,      // classifiers: logit of the label
+  embedding_shift,  // encoders without a head: 1 − cosine to the clean embedding
+};
+
+// What is ablated as one.
+enum class UnitChoice { head, head_pos, kv_group, mlp, attention, neuron };
+
+// What a unit's output becomes (README of probes/ablation has the exact meanings).
+enum class AblationMethod { zero, mean, mean_pos, resample, vector, optimal };
+
+// total: everything downstream is recomputed; direct: downstream and the final norm are frozen.
+enum class EffectChoice { total, direct };
+
+// denoise: run corrupt, insert clean; noise: run clean, insert corrupt.
+enum class PatchDirection { denoise, noise };
+
+// knockout: attention scores := −inf; value_zero: the value read along the edge := 0.
+enum class EdgeCut { knockout, value_zero };
+
 // The name of a choice ("r10") and all names in order. Defined for the enums above, BosMode and
 // InvalidUtf8.
 template <typename Choice>
