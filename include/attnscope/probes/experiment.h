@@ -1,0 +1,41 @@
+// File: experiment.h
+// What every experiment is given and gives back.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "attnscope/storage/experiment.h"
+#include "attnscope/support/progress.h"
+
+namespace attnscope {
+
+// What does not belong to the result.
+struct ExperimentContext {
+  std::vector<std::string> command_line;    // for OUT.json
+  const std::atomic<bool>* stop = nullptr;  // set by a signal handler: give up soon
+  ProgressListener* progress = nullptr;     // items are cells × prompts
+  // Called with the plan in words (cells, cost, memory) before anything is computed.
+  std::function<void(const std::string&)> on_plan;
+};
+
+struct ExperimentResult {
+  ExperimentRecord record;  // empty after a dry run
+  std::string plan;         // in words
+  std::string path;         // OUT.h5; empty without -o and after a dry run
+  std::string sha256;       // of OUT.h5
+  std::int64_t prompts = 0;
+  std::int64_t clusters = 0;
+  std::int64_t misaligned = 0;
+  std::int64_t cells = 0;
+  double seconds = 0;
+  double cells_per_second = 0;
+  std::string device, dtype, engine, model;
+  int threads = 0;
+  std::vector<std::string> warnings;
+};
+
+}  // namespace attnscope
