@@ -6,55 +6,10 @@
 #include "attnscope/support/error.h"
 #include "attnscope/support/text.h"
 #include "attnscope/support/utf8.h"
+#include "list_parts.h"
 
 namespace attnscope {
 namespace {
-
-struct Option {
-  std::string_view name;
-  std::string_view whole;  // the option's whole text, for messages
-};
-
-[[noreturn]] void bad_part(const Option& option, std::string_view part, const std::string& why,
-                           const std::string& expected) {
-  const std::string in = part == option.whole ? "" : " in " + quote(option.whole);
-  throw Error(ErrorKind::input, "SE20",
-              {.where = std::string(option.name),
-               .what = (part.empty() ? "an empty part" : quote(part)) + in + why,
-               .expected = expected});
-}
-
-std::string valid_range(int count, std::string_view what) {
-  if (count <= 0) return "nothing: there is no " + std::string(what);
-  return std::string(what) + " 0" + (count == 1 ? "" : " to " + std::to_string(count - 1));
-}
-
-struct Span {
-  int first = 0;
-  int last = 0;
-};
-
-// "*", "all", "3" or "3-5" within [0, count). `part` is what messages show.
-Span parse_span(std::string_view text, int count, std::string_view what, std::string_view part,
-                const Option& option) {
-  const std::string expected = valid_range(count, what) + ", written as 2, 0-3 or *";
-  if (text == "*" || text == "all") {
-    if (count <= 0) bad_part(option, part, " selects nothing", expected);
-    return {0, count - 1};
-  }
-  const std::size_t dash = text.find('-', 1);
-  const auto first = parse_integer(trim(text.substr(0, dash)));
-  const auto last =
-      dash == std::string_view::npos ? first : parse_integer(trim(text.substr(dash + 1)));
-  if (!first || !last) {
-    bad_part(option, part, " is not a number or a range of " + std::string(what) + "s", expected);
-  }
-  if (*first < 0 || *last < 0 || *first >= count || *last >= count) {
-    bad_part(option, part, " is out of range", expected);
-  }
-  if (*first > *last) bad_part(option, part, " runs backwards", expected);
-  return {static_cast<int>(*first), static_cast<int>(*last)};
-}
 
 // Letters, digits and the underscore. Scripts written without spaces between words (Han, kana,
 // Thai, Lao, Khmer, Burmese) have no word borders, so their letters do not count.
@@ -120,7 +75,8 @@ class PositionParser {
       }
     }
     if (quoted) {
-      bad_part(option_, option_.whole, " has a quote that is not closed", "\"word\" or \"word#2\"");
+      fail_list_part(option_, option_.whole, " has a quote that is not closed",
+                     "\"word\" or \"word#2\"");
     }
     return out;
   }
@@ -133,15 +89,15 @@ class PositionParser {
       chosen_.insert(count - 1);
     } else if (const auto n = parse_integer(part); n && *n < 0) {
       if (*n < -count) {
-        bad_part(option_, part, " is out of range",
-                 "positions 0 to " + std::to_string(count - 1) + ", or -1 to -" +
-                     std::to_string(count) + " from the end");
+        fail_list_part(option_, part, " is out of range",
+                       "positions 0 to " + std::to_string(count - 1) + ", or -1 to -" +
+                           std::to_string(count) + " from the end");
       }
       chosen_.insert(count + static_cast<int>(*n));
     } else if (is_name(part)) {
       add_named(part);
     } else {
-      const Span span = parse_span(part, count, "position", part, option_);
+      const IndexSpan span = parse_span(part, count, "position", part, option_);
       for (int i = span.first; i <= span.last; ++i) chosen_.insert(i);
     }
   }
@@ -243,14 +199,14 @@ class PositionParser {
     if (hash != std::string::npos && hash > 0) {
       if (const auto n = parse_integer(std::string_view(text).substr(hash + 1))) {
         if (*n < 1 || *n > 1'000'000) {
-          bad_part(option_, part, " has no such occurrence", "occurrences count from 1");
+          fail_list_part(option_, part, " has no such occurrence", "occurrences count from 1");
         }
         which = static_cast<int>(*n);
         text.resize(hash);
       }
     }
     if (text.empty() || first_invalid_utf8(text)) {
-      bad_part(option_, part, " is not a word", "\"word\" or \"word#2\"");
+      fail_list_part(option_, part, " is not a word", "\"word\" or \"word#2\"");
     }
     return {code_points(text), which};
   }
@@ -269,7 +225,7 @@ class PositionParser {
     }
   }
 
-  Option option_;
+  ListOption option_;
   const PromptText& prompt_;
   std::u32string text_;
   std::set<int> chosen_;
@@ -286,12 +242,12 @@ std::string head_name(HeadId head) {
 }
 
 std::vector<int> parse_ranges(std::string_view text, int count, std::string_view option) {
-  const Option context{option, text};
+  const ListOption context{option, text};
   const std::string_view what = option == "--layers" ? "layer" : "index";
   std::set<int> chosen;
   for (const std::string& raw : split(text, ',')) {
     const std::string_view part = trim(raw);
-    const Span span = parse_span(part, count, what, part, context);
+    const IndexSpan span = parse_span(part, count, what, part, context);
     for (int i = span.first; i <= span.last; ++i) chosen.insert(i);
   }
   return {chosen.begin(), chosen.end()};
@@ -299,7 +255,7 @@ std::vector<int> parse_ranges(std::string_view text, int count, std::string_view
 
 std::vector<HeadId> parse_heads(std::string_view text, const std::vector<int>& heads_per_layer,
                                 std::string_view option) {
-  const Option context{option, text};
+  const ListOption context{option, text};
   const int layers = static_cast<int>(heads_per_layer.size());
   std::set<HeadId> chosen;
   for (const std::string& raw : split(text, ',')) {
@@ -307,16 +263,18 @@ std::vector<HeadId> parse_heads(std::string_view text, const std::vector<int>& h
     const bool all = part == "*" || part == "all";
     const std::size_t dot = part.find('.');
     if (!all && dot == std::string_view::npos) {
-      bad_part(context, part, " is not a head", "LAYER.HEAD, such as 5.1, 0-3.2 or 5.*");
+      fail_list_part(context, part, " is not a head", "LAYER.HEAD, such as 5.1, 0-3.2 or 5.*");
     }
     if (part.find(':') != std::string_view::npos) {
-      bad_part(context, part, " names a stack, and this model has only one",
-               "LAYER.HEAD without a prefix");
+      fail_list_part(context, part, " names a stack, and this model has only one",
+                     "LAYER.HEAD without a prefix");
     }
-    const Span layer = parse_span(all ? "*" : part.substr(0, dot), layers, "layer", part, context);
+    const IndexSpan layer =
+        parse_span(all ? "*" : part.substr(0, dot), layers, "layer", part, context);
     for (int l = layer.first; l <= layer.last; ++l) {
       const int heads = heads_per_layer[static_cast<std::size_t>(l)];
-      const Span head = parse_span(all ? "*" : part.substr(dot + 1), heads, "head", part, context);
+      const IndexSpan head =
+          parse_span(all ? "*" : part.substr(dot + 1), heads, "head", part, context);
       for (int h = head.first; h <= head.last; ++h) chosen.insert({l, h, Stack::self});
     }
   }

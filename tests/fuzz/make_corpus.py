@@ -142,7 +142,9 @@ SELECTORS = {
     "hooks": (3, "pattern,z,blocks.*.hook_mlp_out,3.pattern,resid_post"),
     "hook": (4, "blocks.2.attn.hook_pattern"), "cross": (4, "decoder.2.cross_attn.hook_z"),
     "bridge": (4, "blocks.3.hook_in"), "shard": (5, "3/8"), "bytes": (6, "1.5GiB"),
-    "plain-bytes": (6, "500"), "ids": (7, "5,17,3"),
+    "plain-bytes": (6, "500"), "ids": (9, "5,17,3"),
+    "units": (7, "1.1+1.3@2,kv:1.*,mlp:1,neuron:1.0-3,attn:0"),
+    "receivers": (8, "1.7.q,1.*.k,0.0.v,mlp:1,logits"),
 }
 
 CAPTURE = {"model": "m", "prompt": "a b", "hooks": "pattern,z", "layers": "0-3", "heads": "0.1",

@@ -1,9 +1,10 @@
-// What a command line names hooks, layers, heads, positions and sizes by: a byte that chooses the
-// parser, then the text.
+// What a command line names hooks, layers, heads, positions, units and sizes by: a byte that
+// chooses the parser, then the text.
 #include <algorithm>
 
 #include "attnscope/sites/selectors.h"
 #include "attnscope/sites/site.h"
+#include "attnscope/sites/units.h"
 #include "attnscope/spec/capture_spec.h"
 #include "attnscope/support/utf8.h"
 #include "target.h"
@@ -44,8 +45,26 @@ void check_range(const std::vector<int>& values, int count) {
   check(values.front() >= 0 && values.back() < count, "a value out of range");
 }
 
+const UnitSizes kSizes{.heads = {8, 8}, .kv_groups = {8, 2}, .neurons = {0, 24}};
+
+// Units and receivers come back by the names they are given.
+void check_units(std::string_view text) {
+  for (const UnitSet& set : parse_unit_sets(text, kSizes, UnitKind::head, "--heads")) {
+    check_sorted(set);
+    const auto back = parse_unit_sets(unit_set_name(set), kSizes, UnitKind::head, "--heads");
+    check(back == std::vector<UnitSet>{set}, "a unit that does not come back by its name");
+  }
+}
+
+void check_receivers(std::string_view text) {
+  for (const ReceiverId& receiver : parse_receivers(text, kSizes, "--receivers")) {
+    const auto back = parse_receivers(receiver_name(receiver), kSizes, "--receivers");
+    check(back == std::vector<ReceiverId>{receiver}, "a receiver that does not come back");
+  }
+}
+
 void parse(std::uint8_t which, std::string_view text) {
-  switch (which % 8) {
+  switch (which % 10) {
     case 0:
       return check_range(parse_ranges(text, 12, "--layers"), 12);
     case 1:
@@ -72,6 +91,10 @@ void parse(std::uint8_t which, std::string_view text) {
     case 6:
       parse_bytes(text, "--budget");
       return;
+    case 7:
+      return check_units(text);
+    case 8:
+      return check_receivers(text);
     default:
       for (const std::int64_t id : parse_id_list(text, "--ids")) check(id >= 0, "a negative id");
   }
