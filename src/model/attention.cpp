@@ -40,10 +40,44 @@ at::Tensor norm_of_heads(const Run& run, const at::Tensor& x, const at::Tensor& 
   return (wide / scale * gain).to(x.scalar_type());
 }
 
+// Rows [begin, begin + count) of a projection's output.
+Linear part_of(const Linear& linear, std::int64_t begin, std::int64_t count) {
+  return {linear.weight.narrow(0, begin, count),
+          linear.bias.defined() ? linear.bias.narrow(0, begin, count) : linear.bias};
+}
+
+// Queries only where the run reads.
+Heads narrowed_projection(const Run& run, const LayerWeights& weights, const AttentionSpec& spec,
+                          const at::Tensor& x) {
+  if (weights.qkv_order == QkvOrder::per_head) {
+    Heads heads = split_projection(weights, spec, weights.qkv(x));
+    heads.q = run.read_rows(heads.q);
+    return heads;
+  }
+  const std::int64_t d = spec.d_head;
+  const std::int64_t q_rows = spec.n_heads * d;
+  const std::int64_t kv_rows = spec.n_kv_heads * d;
+  const at::Tensor q = part_of(weights.qkv, 0, q_rows)(run.read_rows(x));
+  const at::Tensor kv = part_of(weights.qkv, q_rows, 2 * kv_rows)(x);
+  return {q.unflatten(-1, {spec.n_heads, d}),
+          kv.narrow(-1, 0, kv_rows).unflatten(-1, {spec.n_kv_heads, d}),
+          kv.narrow(-1, kv_rows, kv_rows).unflatten(-1, {spec.n_kv_heads, d})};
+}
+
+RopeTable narrowed_table(const Run& run, const RopeTable& table) {
+  if (!run.narrowed()) return table;
+  const auto rows = static_cast<std::int64_t>(run.frames.size());
+  const auto at_reads = [&](const at::Tensor& x) {
+    return run.read_rows(x.expand({rows, -1, -1, -1}));
+  };
+  return {at_reads(table.cos), at_reads(table.sin)};
+}
+
 Heads project(Run& run, int layer, const at::Tensor& x) {
   const LayerWeights& weights = run.model.layer(layer);
   const AttentionSpec& spec = spec_of(run, layer);
-  Heads heads = split_projection(weights, spec, weights.qkv(x));
+  Heads heads = run.narrowed() ? narrowed_projection(run, weights, spec, x)
+                               : split_projection(weights, spec, weights.qkv(x));
   heads.q = run.tap(Site::q, layer, heads.q);
   heads.k = run.tap(Site::k, layer, heads.k);
   heads.v = run.tap(Site::v, layer, heads.v);
@@ -53,9 +87,37 @@ Heads project(Run& run, int layer, const at::Tensor& x) {
   }
   if (spec.rotary) {
     const RopeTable& table = run.rope(layer);
-    heads.q = run.tap(Site::rot_q, layer, rotate(heads.q, table, spec.rope));
+    heads.q = run.tap(Site::rot_q, layer, rotate(heads.q, narrowed_table(run, table), spec.rope));
     heads.k = run.tap(Site::rot_k, layer, rotate(heads.k, table, spec.rope));
   }
+  return heads;
+}
+
+// Keys [b k g d] in the order of their positions: the base's, then the row's own, then nothing.
+at::Tensor join_base(const Run& run, const at::Tensor& base, const at::Tensor& own) {
+  const Batch& base_batch = run.shared->base->batch;
+  const std::vector<RowFrame>& rows = run.narrowed() ? run.key_frames : run.frames;
+  at::Tensor joined = at::empty({own.size(0), run.n_keys(), own.size(2), own.size(3)},
+                                own.options());
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const auto b = static_cast<std::int64_t>(r);
+    const int base_row = run.shared->base_row[r];
+    const int start = base_batch.rows[static_cast<std::size_t>(base_row)].start;
+    const int first = rows[r].first;
+    const int end = first + rows[r].q_length;
+    const at::Tensor row = joined.select(0, b);
+    row.narrow(0, 0, first).copy_(base.select(0, base_row).narrow(0, start, first));
+    row.narrow(0, first, rows[r].q_length).copy_(own.select(0, b).narrow(0, 0, rows[r].q_length));
+    row.narrow(0, end, run.n_keys() - end).zero_();
+  }
+  return joined;
+}
+
+Heads with_base_keys(const Run& run, int layer, Heads heads) {
+  if (run.shared == nullptr) return heads;
+  const auto l = static_cast<std::size_t>(layer);
+  heads.k = join_base(run, run.shared->base->rotated_k[l], heads.k);
+  heads.v = join_base(run, run.shared->base->v[l], heads.v);
   return heads;
 }
 
@@ -92,7 +154,7 @@ MapDemand map_demand(const Run& run, int layer) {
     if (users == nullptr) continue;
     demand.changes = demand.changes || users->changes();
     for (const Listener& listener : users->listeners) {
-      add_listener(demand, listener.want, n_heads, run.batch.padded_length());
+      add_listener(demand, listener.want, n_heads, run.n_queries());
     }
   }
   return demand;
@@ -104,7 +166,6 @@ std::string fusion_obstacle(const Run& run, const AttentionSpec& spec, const Map
   if (spec.softcap != 0) return "the scores are soft-capped";
   if (spec.learned_sink) return "the softmax has a learned sink";
   if (spec.softmax_mix != 1) return "the pattern is mixed with a constant";
-  if (run.shared != nullptr) return "keys are shared with a base run";
   if (run.differentiable()) return "gradients are wanted";
   return "";
 }
@@ -115,7 +176,7 @@ bool most_maps(const Run& run, const AttentionSpec& spec, const MapDemand& deman
   if (!demand.maps) return false;
   const double wanted =
       static_cast<double>(demand.heads.size()) * std::max(0, demand.q_end - demand.q_begin);
-  return 2 * wanted > static_cast<double>(spec.n_heads) * run.batch.padded_length();
+  return 2 * wanted > static_cast<double>(spec.n_heads) * run.n_queries();
 }
 
 LayerEngine choose_engine(const Run& run, int layer, const MapDemand& demand) {
@@ -133,7 +194,7 @@ LayerEngine choose_engine(const Run& run, int layer, const MapDemand& demand) {
   if (!obstacle.empty()) return {Engine::reference, obstacle};
   if (demand.statistics) return {Engine::reference, "statistics are wanted"};
   if (most_maps(run, spec, demand)) return {Engine::reference, "maps are wanted"};
-  if (needs_mask(run, spec) && run.batch.padded_length() > kLongestMask) {
+  if (needs_mask(run, spec) && run.n_queries() > kLongestMask) {
     return {Engine::reference, "a fused pass would need a large mask"};
   }
   return {Engine::aten, demand.maps ? "few maps are wanted" : "nothing is wanted of the maps"};
@@ -143,7 +204,7 @@ ExplicitRequest whole_layer(const Run& run, const AttentionSpec& spec) {
   ExplicitRequest request;
   request.heads.resize(static_cast<std::size_t>(spec.n_heads));
   std::iota(request.heads.begin(), request.heads.end(), 0);
-  request.q_end = run.batch.padded_length();
+  request.q_end = run.n_queries();
   return request;
 }
 
@@ -163,6 +224,14 @@ void show_wanted_maps(Run& run, int layer, const Heads& heads, const MapDemand& 
 }  // namespace
 
 bool needs_mask(const Run& run, const AttentionSpec& spec) {
+  if (run.shared != nullptr || run.narrowed()) {
+    // A fused pass takes its queries for the first ones; one query that sees all keys needs no mask.
+    return run.n_queries() > 1 ||
+           !std::all_of(run.frames.begin(), run.frames.end(), [&](const RowFrame& frame) {
+             const KeyRange keys = frame.visible(frame.q_start, spec);
+             return keys.begin == 0 && keys.end == run.n_keys();
+           });
+  }
   const bool causal = spec.mask == MaskKind::causal;
   const int length = run.batch.padded_length();
   if (spec.window > 0 && spec.window < length) return true;
@@ -174,7 +243,7 @@ bool needs_mask(const Run& run, const AttentionSpec& spec) {
 }
 
 at::Tensor hidden_keys(const Run& run, const AttentionSpec& spec, int q_begin, int q_end) {
-  const bool alike = !run.batch.padded() && run.shared == nullptr;
+  const bool alike = !run.batch.padded() && run.shared == nullptr && !run.narrowed();
   const std::size_t rows = alike ? 1 : run.frames.size();
   const int n_keys = run.n_keys();
   at::Tensor hidden = at::ones({static_cast<std::int64_t>(rows), 1, q_end - q_begin, n_keys},
@@ -193,8 +262,8 @@ at::Tensor fused_attention(Run& run, int layer, const Heads& heads) {
   const AttentionSpec& spec = spec_of(run, layer);
   const bool masked = needs_mask(run, spec);
   std::optional<at::Tensor> mask;
-  if (masked) mask = hidden_keys(run, spec, 0, run.batch.padded_length()).logical_not();
-  const bool causal = spec.mask == MaskKind::causal && !masked;
+  if (masked) mask = hidden_keys(run, spec, 0, run.n_queries()).logical_not();
+  const bool causal = spec.mask == MaskKind::causal && !masked && run.n_queries() > 1;
   const bool grouped = spec.n_heads != spec.n_kv_heads;
   constexpr double kNoDropout = 0;
   return at::scaled_dot_product_attention(heads.q.transpose(1, 2), heads.k.transpose(1, 2),
@@ -204,11 +273,12 @@ at::Tensor fused_attention(Run& run, int layer, const Heads& heads) {
 }
 
 at::Tensor attention_heads(Run& run, int layer, const at::Tensor& x) {
-  const Heads heads = project(run, layer, x);
+  Heads heads = project(run, layer, x);
   if (run.recording) {
     run.recording->rotated_k.push_back(heads.k.contiguous());
     run.recording->v.push_back(heads.v.contiguous());
   }
+  heads = with_base_keys(run, layer, std::move(heads));
   const MapDemand demand = map_demand(run, layer);
   const LayerEngine engine = choose_engine(run, layer, demand);
   run.result.engines.push_back(engine);

@@ -84,7 +84,7 @@ class ExplicitLayer {
   void change(const HookUsers* users, at::Tensor& maps, const QueryBlock& block);
   void show(const HookUsers* users, at::Tensor& maps, const QueryBlock& block);
   MapBlock map_block(const at::Tensor& maps, const QueryBlock& block) const {
-    return {maps, request_.heads, block.begin, run_.batch.padded_length()};
+    return {maps, request_.heads, block.begin, run_.n_queries()};
   }
   void start_statistics(int top_k);
   void add_statistics(const at::Tensor& pattern, const QueryBlock& block, const RowSums& sums);
@@ -123,11 +123,6 @@ HeadGroup ExplicitLayer::head_group(const Heads& heads) const {
     group = {q.index_select(2, index(q_heads)).unsqueeze(3), k.index_select(1, index(kv_heads)),
              v.index_select(1, index(kv_heads)),
              sink.defined() ? sink.index_select(0, index(q_heads)) : sink};
-  }
-  if (run_.shared != nullptr) {
-    const auto layer = static_cast<std::size_t>(layer_);
-    group.base_k = run_.shared->base->rotated_k[layer].to(type);
-    group.base_v = run_.shared->base->v[layer].to(type);
   }
   return group;
 }

@@ -28,7 +28,8 @@ at::Tensor branch(Run& run, const Norm& post_norm, at::Tensor out) {
 
 // attn_out [b q m] from what attention reads, or from given z.
 at::Tensor attention_part(Run& run, int layer, const at::Tensor& x, const BlockEntry& entry) {
-  at::Tensor z = entry.point == LayerPoint::z ? entry.z : attention_heads(run, layer, x);
+  at::Tensor z =
+      entry.point == LayerPoint::z ? run.read_rows(entry.z) : attention_heads(run, layer, x);
   z = run.tap(Site::z, layer, z);
   const at::Tensor out =
       branch(run, run.model.layer(layer).ln1_post, attention_output(run, layer, z));
@@ -48,12 +49,12 @@ at::Tensor start_of_layer(Run& run, int layer, const BlockEntry& entry) {
 // resid_mid = resid_pre + attention(norm(resid_pre)); resid_post = resid_mid +
 // MLP(norm(resid_mid)).
 at::Tensor pre_norm_block(Run& run, int layer, const BlockEntry& entry) {
-  at::Tensor resid_mid = entry.residual;
+  at::Tensor resid_mid = run.read_rows(entry.residual);
   if (entry.point <= LayerPoint::z) {
     const at::Tensor resid_pre = start_of_layer(run, layer, entry);
     const bool reads_residual = entry.point == LayerPoint::resid_pre;
     const at::Tensor x = reads_residual ? first_norm(run, layer, resid_pre) : resid_pre;
-    resid_mid = resid_pre + attention_part(run, layer, x, entry);
+    resid_mid = run.read_rows(resid_pre) + attention_part(run, layer, x, entry);
     if (run.config.mlp == MlpKind::none) return run.tap(Site::resid_post, layer, resid_mid);
   }
   resid_mid = run.tap(Site::resid_mid, layer, resid_mid);
@@ -68,19 +69,20 @@ at::Tensor parallel_block(Run& run, int layer, const BlockEntry& entry) {
   at::Tensor x;
   if (shared_norm || entry.point == LayerPoint::resid_pre) x = first_norm(run, layer, resid_pre);
   const at::Tensor attn_out = attention_part(run, layer, x, entry);
+  const at::Tensor read = run.read_rows(resid_pre);
   const at::Tensor mlp_out =
-      mlp_part(run, layer, shared_norm ? x : second_norm(run, layer, resid_pre));
-  return run.tap(Site::resid_post, layer, resid_pre + attn_out + mlp_out);
+      mlp_part(run, layer, shared_norm ? run.read_rows(x) : second_norm(run, layer, read));
+  return run.tap(Site::resid_post, layer, read + attn_out + mlp_out);
 }
 
 // h = norm1(resid_pre + attention(resid_pre)); out = norm2(h + MLP(h)).
 at::Tensor post_norm_block(Run& run, int layer, const BlockEntry& entry) {
-  at::Tensor normalized_mid = entry.residual;
+  at::Tensor normalized_mid = run.read_rows(entry.residual);
   if (entry.point < LayerPoint::normalized_resid_mid) {
-    at::Tensor resid_mid = entry.residual;
+    at::Tensor resid_mid = normalized_mid;
     if (entry.point <= LayerPoint::z) {
       const at::Tensor resid_pre = start_of_layer(run, layer, entry);
-      resid_mid = resid_pre + attention_part(run, layer, resid_pre, entry);
+      resid_mid = run.read_rows(resid_pre) + attention_part(run, layer, resid_pre, entry);
     }
     resid_mid = run.tap(Site::resid_mid, layer, resid_mid);
     normalized_mid = first_norm(run, layer, resid_mid);
@@ -94,7 +96,7 @@ at::Tensor post_norm_block(Run& run, int layer, const BlockEntry& entry) {
 
 // A run that starts with the finished sum of a layer.
 at::Tensor end_of_layer(Run& run, int layer, const at::Tensor& residual) {
-  const at::Tensor resid_post = run.tap(Site::resid_post, layer, residual);
+  const at::Tensor resid_post = run.tap(Site::resid_post, layer, run.read_rows(residual));
   if (run.config.placement != NormPlacement::post || !has_norms(run)) return resid_post;
   return run.tap(Site::normalized_resid_post, layer, second_norm(run, layer, resid_post));
 }

@@ -67,6 +67,7 @@ RunResult run_layers(Run& run, int first_layer, BlockEntry entry) {
   const int end = stop < 0 ? n_layers : stop + 1;
   at::Tensor residual = entry.residual;
   for (int layer = first_layer; layer < end; ++layer) {
+    if (layer == n_layers - 1 && stop < 0) narrow_to_reads(run);
     residual = block(run, layer, entry);
     entry = {.point = LayerPoint::resid_pre, .residual = residual};
   }

@@ -72,6 +72,7 @@ at::Tensor at_slots(const at::Tensor& x, const at::Tensor& slots) {
 }
 
 bool some_positions(const Run& run) {
+  if (run.narrowed()) return false;
   const LogitsAt at = run.options.logits.at;
   return at == LogitsAt::last || at == LogitsAt::positions;
 }
@@ -88,20 +89,24 @@ at::Tensor wanted_columns(const Run& run) {
   return at::tensor(columns, at::TensorOptions(at::kLong)).to(run.model.device);
 }
 
+at::Tensor pooled_row(const Run& run, const at::Tensor& row) {
+  if (!run.model.head_dense.defined()) return row;
+  const at::Tensor dense = run.model.head_dense(row);
+  return run.config.classifier == ClassifierKind::pooled_relu ? at::relu(dense) : at::tanh(dense);
+}
+
 // A classifier's view of the whole row [b 1 m].
 at::Tensor pooled(Run& run, const at::Tensor& x) {
   const bool last = run.config.classifier == ClassifierKind::last_token;
   const bool suffix = std::any_of(run.frames.begin(), run.frames.end(),
                                   [](const RowFrame& frame) { return frame.first > 0; });
+  if (run.narrowed()) return pooled_row(run, x);
   if (!last && suffix) {
     throw Error(ErrorKind::input, "MO33",
                 {.where = "logits",
                  .what = "the classifier reads position 0, which this run does not compute"});
   }
-  at::Tensor row = at_slots(x, wanted_slots(run, {{last ? -1 : 0}}));
-  if (!run.model.head_dense.defined()) return row;
-  row = run.model.head_dense(row);
-  return run.config.classifier == ClassifierKind::pooled_relu ? at::relu(row) : at::tanh(row);
+  return pooled_row(run, at_slots(x, wanted_slots(run, {{last ? -1 : 0}})));
 }
 
 // The masked-LM transform; other heads read x as it is.
@@ -149,7 +154,42 @@ at::Tensor tapped_logits(Run& run, const at::Tensor& residual) {
   return logits.index_select(-1, wanted_columns(run));
 }
 
+// Whether a hook of the last layer or behind it is used.
+bool end_is_tapped(const Run& run) {
+  const int last = run.config.n_layers - 1;
+  for (const SiteInfo& info : all_sites()) {
+    if (info.in_layer ? run.used(info.site, last) : run.used(info.site, -1)) {
+      if (info.site != Site::embed && info.site != Site::pos_embed) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
+
+void narrow_to_reads(Run& run) {
+  const RunOptions& options = run.options;
+  const bool asked = options.last_layer == LastLayer::read_positions && !run.differentiable();
+  if (!asked || run.config.head == HeadKind::none || end_is_tapped(run)) return;
+  at::Tensor slots;
+  if (is_pooled(run.config)) {
+    if (run.config.classifier != ClassifierKind::last_token) return;
+    slots = wanted_slots(run, {{-1}});
+  } else if (some_positions(run)) {
+    slots = slots_of_request(run);
+  }
+  if (!slots.defined() || slots.size(1) != 1) return;
+  run.key_frames = run.frames;
+  const at::Tensor host = slots.cpu();
+  for (std::size_t r = 0; r < run.frames.size(); ++r) {
+    RowFrame& frame = run.frames[r];
+    const auto slot = host.const_data_ptr<std::int64_t>()[r];
+    frame.first += static_cast<int>(slot) - frame.q_start;
+    frame.q_start = 0;
+    frame.q_length = 1;
+  }
+  run.read_slots = slots;
+}
 
 void finish(Run& run, const at::Tensor& residual) {
   if (run.config.head == HeadKind::none) {

@@ -47,6 +47,10 @@ at::Tensor attention_output(Run& run, int layer, const at::Tensor& z);
 // [b q m] → [b q m].
 at::Tensor mlp(Run& run, int layer, const at::Tensor& x);
 
+// Called before the last layer: under LastLayer::read_positions the run goes on with the positions
+// that are read alone.
+void narrow_to_reads(Run& run);
+
 // Norm and head after the last layer; fills logits or hidden of the result.
 void finish(Run& run, const at::Tensor& residual);
 

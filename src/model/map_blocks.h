@@ -57,9 +57,6 @@ struct HeadGroup {
   at::Tensor k;     // [b g' k d]
   at::Tensor v;     // [b g' k d]
   at::Tensor sink;  // [h'], or undefined
-  // Keys and values of the base run [b k g d] when the rows continue one; see Run::shared.
-  at::Tensor base_k;
-  at::Tensor base_v;
 };
 
 std::unique_ptr<MapBlocks> make_in_place_blocks(Run& run, const AttentionSpec& spec,

@@ -14,9 +14,7 @@ namespace {
 class ComposedBlocks final : public MapBlocks {
  public:
   ComposedBlocks(Run& run, const AttentionSpec& spec, HeadGroup group)
-      : run_(run), spec_(spec), group_(std::move(group)) {
-    if (run.shared != nullptr) join_shared_keys();
-  }
+      : run_(run), spec_(spec), group_(std::move(group)) {}
 
   at::Tensor scores(const QueryBlock& block, MapWidth) override {
     at::Tensor queries = group_.q.narrow(1, block.begin, block.count()).permute({0, 2, 3, 1, 4});
@@ -77,30 +75,6 @@ class ComposedBlocks final : public MapBlocks {
                                            .sum()
                                            .item<std::int64_t>();
     }
-  }
-
-  // Each row's keys in the order of their positions: the base's, then its own, then nothing.
-  void join_shared_keys() {
-    std::vector<at::Tensor> all_k;
-    std::vector<at::Tensor> all_v;
-    for (std::size_t b = 0; b < run_.frames.size(); ++b) {
-      const RowFrame& frame = run_.frames[b];
-      const int base_row = run_.shared->base_row[b];
-      const int start = run_.shared->base->batch.rows[static_cast<std::size_t>(base_row)].start;
-      const auto join = [&](const at::Tensor& base, const at::Tensor& own) {
-        const at::Tensor earlier =
-            base.select(0, base_row).narrow(0, start, frame.first).transpose(0, 1);
-        const at::Tensor row =
-            own.select(0, static_cast<std::int64_t>(b)).narrow(1, 0, frame.q_length);
-        const std::int64_t missing = run_.n_keys() - frame.first - frame.q_length;
-        return at::cat(
-            {earlier, row, at::zeros({row.size(0), missing, row.size(2)}, row.options())}, 1);
-      };
-      all_k.push_back(join(group_.base_k, group_.k));
-      all_v.push_back(join(group_.base_v, group_.v));
-    }
-    group_.k = at::stack(all_k);
-    group_.v = at::stack(all_v);
   }
 
   Run& run_;

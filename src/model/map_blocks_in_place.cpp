@@ -17,13 +17,6 @@ namespace {
 // Rows of maps that one task of a thread handles.
 constexpr std::int64_t kRowsPerTask = 16;
 
-// Keys of one row of a resumed run: some slots of a tensor [g k d].
-struct KeySegment {
-  at::Tensor k;           // [g count d]
-  at::Tensor v;           // [g count d]
-  std::int64_t slot = 0;  // of the first key, on the key axis of the maps
-};
-
 class InPlaceBlocks final : public MapBlocks {
  public:
   InPlaceBlocks(Run& run, const AttentionSpec& spec, HeadGroup group)
@@ -38,7 +31,6 @@ class InPlaceBlocks final : public MapBlocks {
     group_.k = group_.k.contiguous();
     group_.v = group_.v.contiguous();
     if (group_.sink.defined()) group_.sink = group_.sink.to(group_.q.options()).contiguous();
-    if (run.shared != nullptr) find_segments();
   }
 
   at::Tensor scores(const QueryBlock& block, MapWidth width) override;
@@ -55,9 +47,6 @@ class InPlaceBlocks final : public MapBlocks {
   }
   at::Tensor scaled_queries(const QueryBlock& block) const;
   void score_all(const at::Tensor& queries, at::Tensor rows, KeyRange keys) const;
-  void find_segments();
-  void score_segments(const at::Tensor& queries, const at::Tensor& rows) const;
-  void combine_segments(const at::Tensor& rows, const at::Tensor& out) const;
   KeyRange filled(const QueryBlock& block, MapWidth width) const;
   template <typename T>
   void hide(T* maps, const QueryBlock& block) const;
@@ -75,7 +64,6 @@ class InPlaceBlocks final : public MapBlocks {
   std::int64_t per_group_;
   std::int64_t d_head_;
   std::int64_t n_keys_;
-  std::vector<std::vector<KeySegment>> segments_;  // by row, when keys are shared
 };
 
 at::Tensor InPlaceBlocks::scratch(const QueryBlock& block) {
@@ -106,43 +94,6 @@ void InPlaceBlocks::score_all(const at::Tensor& queries, at::Tensor rows, KeyRan
   for (std::int64_t i = 0; i < rows.size(0); ++i) {
     at::Tensor part = rows.select(0, i).narrow(1, keys.begin, count);
     at::mm_out(part, queries.select(0, i), k.select(0, i));
-  }
-}
-
-void InPlaceBlocks::find_segments() {
-  const Batch& base = run_.shared->base->batch;
-  for (std::int64_t b = 0; b < batch_; ++b) {
-    const RowFrame& frame = run_.frames[static_cast<std::size_t>(b)];
-    const int base_row = run_.shared->base_row[static_cast<std::size_t>(b)];
-    const int start = base.rows[static_cast<std::size_t>(base_row)].start;
-    const auto earlier = [&](const at::Tensor& x) {
-      return x.select(0, base_row).narrow(0, start, frame.first).transpose(0, 1);
-    };
-    std::vector<KeySegment> row;
-    if (frame.first > 0) row.push_back({earlier(group_.base_k), earlier(group_.base_v), 0});
-    row.push_back({group_.k.select(0, b).narrow(1, 0, frame.q_length),
-                   group_.v.select(0, b).narrow(1, 0, frame.q_length), frame.first});
-    segments_.push_back(std::move(row));
-  }
-}
-
-void InPlaceBlocks::score_segments(const at::Tensor& queries, const at::Tensor& rows) const {
-  for (std::int64_t i = 0; i < rows.size(0); ++i) {
-    for (const KeySegment& segment : segments_[static_cast<std::size_t>(i / n_groups_)]) {
-      const at::Tensor k = segment.k.select(0, i % n_groups_);
-      at::Tensor part = rows.select(0, i).narrow(1, segment.slot, k.size(0));
-      at::mm_out(part, queries.select(0, i), k.t());
-    }
-  }
-}
-
-void InPlaceBlocks::combine_segments(const at::Tensor& rows, const at::Tensor& out) const {
-  for (std::int64_t i = 0; i < rows.size(0); ++i) {
-    at::Tensor z = out.select(0, i).zero_();
-    for (const KeySegment& segment : segments_[static_cast<std::size_t>(i / n_groups_)]) {
-      const at::Tensor v = segment.v.select(0, i % n_groups_);
-      z.addmm_(rows.select(0, i).narrow(1, segment.slot, v.size(0)), v);
-    }
   }
 }
 
@@ -219,12 +170,7 @@ void InPlaceBlocks::softmax_all(T* maps, const QueryBlock& block, KeyRange fill,
 
 at::Tensor InPlaceBlocks::scores(const QueryBlock& block, MapWidth width) {
   at::Tensor maps = scratch(block);
-  const at::Tensor queries = scaled_queries(block);
-  if (run_.shared != nullptr) {
-    score_segments(queries, by_group(maps));
-  } else {
-    score_all(queries, by_group(maps), block.keys);
-  }
+  score_all(scaled_queries(block), by_group(maps), block.keys);
   if (spec_.softcap != 0) {
     at::Tensor computed = maps.narrow(3, block.keys.begin, block.keys.end - block.keys.begin);
     computed.copy_(soft_cap(computed, spec_.softcap));
@@ -257,13 +203,9 @@ at::Tensor InPlaceBlocks::pattern(at::Tensor scores, const QueryBlock& block, Ma
 at::Tensor InPlaceBlocks::z(const at::Tensor& pattern, const QueryBlock& block, KeyRange keys) {
   const at::Tensor rows = by_group(pattern);
   at::Tensor out = at::empty({rows.size(0), rows.size(1), d_head_}, rows.options());
-  if (run_.shared != nullptr) {
-    combine_segments(rows, out);
-  } else {
-    const std::int64_t count = keys.end - keys.begin;
-    at::bmm_out(out, rows.narrow(2, keys.begin, count),
-                group_.v.flatten(0, 1).narrow(1, keys.begin, count));
-  }
+  const std::int64_t count = keys.end - keys.begin;
+  at::bmm_out(out, rows.narrow(2, keys.begin, count),
+              group_.v.flatten(0, 1).narrow(1, keys.begin, count));
   return out.view({batch_, n_heads(), block.count(), d_head_}).transpose(1, 2);
 }
 

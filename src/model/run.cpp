@@ -37,6 +37,15 @@ const RopeTable& Run::rope(int layer) {
   return rope_tables_.back().second;
 }
 
+at::Tensor Run::read_rows(const at::Tensor& x) const {
+  if (!narrowed()) return x;
+  std::vector<std::int64_t> sizes = x.sizes().vec();
+  sizes[1] = 1;
+  at::Tensor slots = read_slots;
+  while (slots.dim() < x.dim()) slots = slots.unsqueeze(-1);
+  return x.gather(1, slots.expand(sizes));
+}
+
 int Run::n_keys() const {
   if (shared == nullptr) return batch.padded_length();
   int longest = 0;

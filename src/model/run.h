@@ -32,6 +32,10 @@ struct Run {
   const RunOptions& options;
   std::vector<RowFrame> frames;
   TapTable taps;
+  // Slots [b 1] that the last layer reads, once the run has come to it and is narrowed to them;
+  // `frames` then describes these queries, `key_frames` the rows that keys are made of.
+  at::Tensor read_slots;
+  std::vector<RowFrame> key_frames;
   // Set when some row starts behind position 0; the key axis then counts positions.
   const SharedKeys* shared = nullptr;
   std::shared_ptr<RunBase> recording;  // null unless a base is recorded
@@ -44,7 +48,11 @@ struct Run {
   bool used(Site site, int layer) const { return taps.users(site, layer) != nullptr; }
   bool differentiable() const { return options.gradients == Gradients::on; }
   const RopeTable& rope(int layer);
-  // Size of the key axis of maps.
+  bool narrowed() const { return read_slots.defined(); }
+  // x [b q …] at the slots that are read; x itself unless the run is narrowed.
+  at::Tensor read_rows(const at::Tensor& x) const;
+  // Sizes of the axes of maps.
+  int n_queries() const { return narrowed() ? 1 : batch.padded_length(); }
   int n_keys() const;
 
  private:

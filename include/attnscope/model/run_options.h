@@ -34,6 +34,15 @@ struct LogitsRequest {
   std::vector<std::int64_t> columns;  // vocabulary ids; empty = all
 };
 
+// What the last layer computes.
+enum class LastLayer : std::uint8_t {
+  whole,
+  // Keys and values everywhere, the rest only at the position that the logits are read at. Needs
+  // one position a row and no user of the layer's hooks; else the layer is computed whole. Rounding
+  // differs from a whole layer.
+  read_positions,
+};
+
 enum class Gradients : std::uint8_t { off, on };
 enum class BaseRecording : std::uint8_t { off, on };
 
@@ -55,6 +64,7 @@ struct RunOptions {
   Gradients gradients = Gradients::off;
   BaseRecording record_base = BaseRecording::off;
   ContextLimit context = ContextLimit::refuse;
+  LastLayer last_layer = LastLayer::whole;
 };
 
 // What a run leaves behind so that others can start in its middle.
