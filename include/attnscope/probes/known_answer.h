@@ -41,6 +41,11 @@ Checkpoint known_induction_model(const KnownAnswerSizes& sizes = {});
 // says comes from it.
 Checkpoint known_quiet_model(const KnownAnswerSizes& sizes = {.quiet_gain = 60});
 
+// Three layers with one head each: 0.0 copies the previous token, 1.0 is the induction head, and
+// 2.0 is its backup: an induction head that attends to BOS as long as 1.0 has written g logits.
+// Removing either alone changes next to nothing; removing both takes everything.
+Checkpoint known_backup_model(const KnownAnswerSizes& sizes = {});
+
 // BOS, ten different tokens, the same ten again.
 std::vector<std::int64_t> known_induction_prompt();
 // Rows where the next token can be known: the second copy but its last token.
@@ -74,6 +79,19 @@ struct KnownInductionTruth {
   double v_composition = 0;                 // 0.0 into its values
   double composition_of_chance = 0.117851;  // 1/√d
   double copying_score = 1;  // of 1.0: Re Σλ / Σ|λ| of its token-to-logit circuit
+};
+
+// What is true of known_backup_model() with the default sizes on known_induction_prompt(). Without
+// the other keys, whose weights are of order e^−20, and with x = e^−10: the main head writes
+// 5/(1 + x), the backup 5·x/(1 + x) while the main head is there and 5/(1 + x) when it is not.
+struct KnownBackupTruth {
+  double metric = 5.000000051;         // of the whole model
+  double main_removed = -0.000227195;  // 1.0 set to zero: the backup takes over
+  double backup_removed = -0.000227195;
+  double both_removed = -5.000000051;
+  double previous_removed = -4.999999945;  // 0.0 set to zero
+  double main_direct = -4.999772856;       // 1.0 set to zero while 2.0 keeps what it wrote
+  double backup_on_bos = 0.999954561;      // mean over the rows: attention of 2.0 to BOS
 };
 
 }  // namespace attnscope
