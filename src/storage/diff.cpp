@@ -13,9 +13,9 @@
 #include "attnscope/support/sha256.h"
 #include "attnscope/support/utf8.h"
 #include "attnscope/support/warnings.h"
+#include "experiment.h"
 #include "header.h"
 #include "reader_state.h"
-#include "writer_state.h"
 
 namespace attnscope {
 
@@ -141,39 +141,31 @@ nlohmann::json about(const CaptureReader& file) {
   return {{"run_id", file.file().run_id}, {"weights_sha256", file.model().weights_sha256}};
 }
 
-void write_effects(h5::Group& root, const DiffResult& result, const std::string& spec) {
-  ChunkCompressor compressor;
-  h5::Group group = root.create_group("experiments").create_group("diff");
-  group.set_text("kind", "diff");
-  group.set_text("metric", "|b - a|");
-  group.set_number("noise_floor", 0);
-  put_text(group, "spec_json", spec, "experiments");
-  std::vector<std::string> cells;
-  std::vector<double> effect;
+ExperimentRecord record_of(const DiffResult& result, const std::string& spec) {
+  ExperimentRecord record{.name = "diff", .kind = "diff", .metric = "|b - a|", .spec_json = spec};
+  const auto count = static_cast<std::int64_t>(result.changes.size());
+  NamedTexts cells{"cells", {"cell"}, {count}, {}};
+  NamedArray effect{"effect", {"method", "cell"}, {2, count}, {}};
+  NamedIntegers layers{"layers", {"cell"}, {count}, {}};
+  NamedIntegers heads{"heads", {"cell"}, {count}, {}};
+  NamedIntegers n{"n", {"cell"}, {count}, {}};
+  NamedIntegers undefined{"undefined", {"cell"}, {count}, {}};
   std::vector<double> mean;
-  std::vector<std::int64_t> layers, heads, n, undefined;
   for (const SiteChange& change : result.changes) {
-    cells.push_back(hook_name(change.hook) +
-                    (change.head < 0 ? "" : "/" + std::to_string(change.head)));
-    effect.push_back(change.largest);
+    cells.values.push_back(hook_name(change.hook) +
+                           (change.head < 0 ? "" : "/" + std::to_string(change.head)));
+    effect.values.push_back(change.largest);
     mean.push_back(change.mean);
-    layers.push_back(change.hook.layer);
-    heads.push_back(change.head);
-    n.push_back(change.values);
-    undefined.push_back(change.undefined);
+    layers.values.push_back(change.hook.layer);
+    heads.values.push_back(change.head);
+    n.values.push_back(change.values);
+    undefined.values.push_back(change.undefined);
   }
-  effect.insert(effect.end(), mean.begin(), mean.end());
-  const std::uint64_t count = cells.size();
-  const Labels by_cell{"experiments", -1, {"cell"}};
-  put_table(group, "effect", {.type = h5::Type::of(h5::Scalar::f64), .dims = {2, count}},
-            {"experiments", -1, {"method", "cell"}}, bytes_of(effect), compressor);
-  put_texts(group, "methods", {"largest", "mean"}, {"experiments", -1, {"method"}}, compressor);
-  put_texts(group, "cells", cells, by_cell, compressor);
-  const TableSpec list{.type = h5::Type::of(h5::Scalar::i64), .dims = {count}};
-  put_table(group, "layers", list, by_cell, bytes_of(layers), compressor);
-  put_table(group, "heads", list, by_cell, bytes_of(heads), compressor);
-  put_table(group, "n", list, by_cell, bytes_of(n), compressor);
-  put_table(group, "undefined", list, by_cell, bytes_of(undefined), compressor);
+  effect.values.insert(effect.values.end(), mean.begin(), mean.end());
+  record.arrays = {std::move(effect)};
+  record.texts = {{"methods", {"method"}, {2}, {"largest", "mean"}}, std::move(cells)};
+  record.integers = {std::move(layers), std::move(heads), std::move(n), std::move(undefined)};
+  return record;
 }
 
 }  // namespace
@@ -227,7 +219,8 @@ std::string write_diff(const DiffResult& result, const CaptureReader& a, const C
     h5::File file = h5::File::create(temporary);
     h5::Group root = file.root();
     write_header(root, info, b.model(), b.run());
-    write_effects(root, result, spec);
+    ChunkCompressor compressor;
+    write_experiment(root, record_of(result, spec), compressor);
     file.close();
   } catch (...) {
     ::unlink(temporary.c_str());

@@ -120,7 +120,8 @@ struct Output::State {
     if (owns_parts && !holds_shards()) remove_parts();
   }
 
-  bool is_sharded() const { return options.shards.size() > 1; }
+  bool is_collected() const { return options.shard_use == ShardUse::collected; }
+  bool is_sharded() const { return options.shards.size() > (is_collected() ? 0U : 1U); }
   std::string parts() const { return options.path + ".parts"; }
   std::string manifest() const { return parts() + "/manifest.json"; }
   std::string temporary() const { return options.path + ".tmp"; }
@@ -341,6 +342,14 @@ void Output::commit(int shard) {
   s.committed[static_cast<std::size_t>(shard)] = true;
 }
 
+std::string Output::shard_path(int shard) const {
+  return state_->shard_path(shard);
+}
+
+std::string Output::begin_result() const {
+  return state_->temporary();
+}
+
 void Output::write_sidecar(const std::string& json) {
   write_and_commit(state_->sidecar_temporary(), sidecar_path(state_->options.path), json,
                    WriteMode::replace);
@@ -354,7 +363,10 @@ std::string Output::finish() {
                   {.where = s.shard_path(shard), .what = "a shard was not committed"});
     }
   }
-  if (s.is_sharded() && !s.complete) {
+  if (s.is_collected() && !s.complete) {
+    s.commit_result(s.temporary());
+    fs::remove_all(s.parts());
+  } else if (s.is_sharded() && !s.complete) {
     std::vector<std::string> inputs;
     for (int shard = 0; shard < shards(); ++shard) inputs.push_back(s.shard_path(shard));
     join_files(inputs, {.kind = JoinKind::shards,

@@ -104,6 +104,7 @@ Verification check_file(const std::string& path) {
   datasets.finish();
   check_header(file.root(), result.findings);
   check_prompts(reader, file.root(), result.findings);
+  note_errors("/experiments", result.findings, [&] { check_experiments(reader, result.findings); });
   for (int prompt = 0; prompt < reader.prompts(); ++prompt) {
     note_errors("/prompts/" + prompt_group_name(prompt), result.findings,
                 [&] { check_statistics(reader, prompt, result.findings); });

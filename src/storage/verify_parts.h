@@ -20,6 +20,8 @@ void note_errors(const std::string& path, std::vector<Finding>& findings,
 void check_header(const h5::Group& root, std::vector<Finding>& findings);
 void check_prompts(const CaptureReader& reader, const h5::Group& root,
                    std::vector<Finding>& findings);
+// Axes, intervals, p values, counts and verdicts of every record below /experiments.
+void check_experiments(const CaptureReader& reader, std::vector<Finding>& findings);
 void check_statistics(const CaptureReader& reader, int prompt, std::vector<Finding>& findings);
 
 }  // namespace attnscope::storage_detail

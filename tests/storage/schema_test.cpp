@@ -11,6 +11,7 @@
 #include "attnscope/storage/h5.h"
 #include "attnscope/support/text.h"
 #include "storage/sample.h"
+#include "storage/sample_experiment.h"
 #include "testing/temp_folder.h"
 
 namespace attnscope {
@@ -80,6 +81,21 @@ std::string attribute_type(const h5::Object& object, const std::string& name) {
   return object.texts(name).size() > 1 ? "texts" : "text";
 }
 
+// "units" stands for the cells of an experiment or a grid of them.
+bool dims_match(const std::string& documented, const std::string& dims) {
+  const std::size_t at = documented.find("units");
+  if (at == std::string::npos) return documented == "any" || documented == dims;
+  for (const char* units : {"cell", "layer head", "layer position", "layer head position"}) {
+    if (std::string(documented).replace(at, 5, units) == dims) return true;
+  }
+  return false;
+}
+
+// Whether a row names this very dataset; another one is for all that no row names.
+bool names_dataset(const Row& row) {
+  return row.cells[0].rfind("/experiments/", 0) != 0 || row.cells[0].back() != '*';
+}
+
 // '*' does not cross a '/'.
 bool path_matches(const std::string& pattern, const std::string& path) {
   const auto p = split(pattern, '/');
@@ -119,7 +135,9 @@ class SchemaCheck {
   static std::string kind_of(const h5::Group& group) {
     const std::string& path = group.path();
     if (path_matches("/prompts/p??????", path)) return "/prompts/*";
-    if (path_matches("/experiments/*", path)) return "experiment";
+    const bool below =
+        path_matches("/experiments/*", path) || path_matches("/experiments/*/*", path);
+    if (below && group.has_attribute("kind")) return "experiment";
     return path;
   }
 
@@ -127,12 +145,15 @@ class SchemaCheck {
     const std::string type = type_name(dataset.type());
     const std::string dims = dataset.text("dims").value_or("");
     bool found = false;
+    const bool named = std::any_of(datasets_.begin(), datasets_.end(), [&](const Row& row) {
+      return names_dataset(row) && path_matches(row.cells[0], dataset.path());
+    });
     for (const Row& row : datasets_) {
-      if (!path_matches(row.cells[0], dataset.path())) continue;
+      if (!path_matches(row.cells[0], dataset.path()) || names_dataset(row) != named) continue;
       const auto types = split(row.cells[1], ' ');
       const bool of_site = row.cells[2].rfind("of the site", 0) == 0;
       if (std::find(types.begin(), types.end(), type) == types.end()) continue;
-      if (!of_site && row.cells[2] != dims) continue;
+      if (!of_site && !dims_match(row.cells[2], dims)) continue;
       found = true;
       met_.insert(join({row.cells[0], row.cells[1]}, " "));
     }
@@ -177,8 +198,15 @@ TEST(Schema, TheDocumentSaysWhatIsWritten) {
   const CaptureReader a(folder.file("a.h5"));
   const CaptureReader c(folder.file("c.h5"));
   write_diff(diff_files(a, c), a, c, folder.file("d.h5"), IfExists::refuse);
+  ExperimentRecord lens{.name = "lens/p000000", .kind = "lens", .metric = "kl"};
+  lens.arrays = {{"kl", {"layer", "position"}, {1, 2}, {0, 1}}};
+  testing::write_experiments(
+      folder.file("e.h5"),
+      {testing::sample_experiment("ablate", testing::CellShape::layer_head),
+       testing::sample_experiment("sets", testing::CellShape::ragged),
+       testing::sample_experiment("patch", testing::CellShape::layer_head_position), lens});
   SchemaCheck check;
-  for (const char* name : {"a.h5", "b.h5", "c.h5", "d.h5"}) {
+  for (const char* name : {"a.h5", "b.h5", "c.h5", "d.h5", "e.h5"}) {
     const h5::File file = h5::File::open(folder.file(name));
     check.visit(file.root());
   }

@@ -33,7 +33,13 @@ enum class IfExists : std::uint8_t {
   force,   // start over; an existing OUT.h5 is replaced when the new one is complete
 };
 
-// One shard of the plan: consecutive prompts.
+// What becomes of committed shards at the end.
+enum class ShardUse : std::uint8_t {
+  joined,     // put one after the other to OUT.h5; a single shard is OUT.h5 itself
+  collected,  // read by the caller, who writes OUT.h5 (begin_result)
+};
+
+// One shard of the plan: consecutive prompts, or work items of a sweep.
 struct ShardRange {
   std::int64_t first = 0;
   std::int64_t count = 0;
@@ -45,6 +51,7 @@ struct OutputOptions {
   IfExists if_exists = IfExists::refuse;
   std::string run_id;       // FileInfo::run_id of every shard
   std::string config_json;  // an object, as RunInfo::options_json; compared key by key on resume
+  ShardUse shard_use = ShardUse::joined;
   std::vector<ShardRange> shards{{0, 1}};
   std::optional<ShardId> part;  // FileInfo::shard of OUT.h5 itself: a part of a longer run
   // Called before each shard is joined to the file; may throw to stop there.
@@ -69,7 +76,12 @@ class Output {
   std::string begin(int shard);
   // Syncs and renames. A failed sync drops the file (exit 3) and is never tried again.
   void commit(int shard);
-  // Merges if there are several shards. Returns the SHA-256 of OUT.h5, for OUT.json.
+  // Where a committed shard lies.
+  std::string shard_path(int shard) const;
+  // ShardUse::collected: the temporary path to write OUT.h5 to, before finish().
+  std::string begin_result() const;
+  // Joins if there are several shards, or commits what was written to begin_result(). Returns the
+  // SHA-256 of OUT.h5, for OUT.json.
   std::string finish();
   // Writes OUT.json, replacing an older one.
   void write_sidecar(const std::string& json);

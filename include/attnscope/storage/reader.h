@@ -20,6 +20,7 @@
 
 #include "attnscope/sites/site.h"
 #include "attnscope/sites/tensor_view.h"
+#include "attnscope/storage/experiment.h"
 #include "attnscope/storage/schema.h"
 
 namespace attnscope {
@@ -115,6 +116,9 @@ class CaptureReader {
   StoredAttention attention(int prompt, Stack stack) const;
   bool has_table(int prompt, Stack stack, AttentionTable table) const;
   Array read_table(int prompt, Stack stack, AttentionTable table) const;
+
+  // Every record below /experiments, by name, units as cells; empty where there is none.
+  std::vector<ExperimentRecord> experiments() const;
 
  private:
   friend class storage_detail::Joiner;  // copies whole blocks of prompts

@@ -32,7 +32,9 @@ struct Verification {
 // - each dataset's SHA-256, and the file's own where OUT.json lies beside it;
 // - rows of patterns add up (2⁻¹¹ for r10 and f16, + T·2⁻²⁴ with a floor or f16, 1e-6 for f32);
 //   masked cells are 0 (patterns) or −inf (scores), every other tile is stored; NaN only in rows
-//   whose log-sum-exp is NaN; top-k within range and in order; offsets ascend.
+//   whose log-sum-exp is NaN; top-k within range and in order; offsets ascend;
+// - axes of experiments agree, effects lie within their intervals, p in 0 … 1 and at most the
+//   adjusted p, counts are not negative, verdicts are known.
 // Decodes on one thread a core. Throws (exit 2) if the file cannot be opened at all.
 Verification verify_file(const std::string& path, const ReaderOptions& options = {});
 

@@ -1,5 +1,6 @@
 // File: writer.h
-// Writes one capture file. Use output.h to choose its name and to commit it:
+// Writes one capture file, or a file of experiments. Use output.h to choose its name and to commit
+// it:
 //
 //   Output output({.path = "run.h5", …});
 //   CaptureWriter writer(output.begin(0), info, model, run, {});
@@ -24,6 +25,7 @@
 
 #include "attnscope/sites/site.h"
 #include "attnscope/sites/tensor_view.h"
+#include "attnscope/storage/experiment.h"
 #include "attnscope/storage/schema.h"
 
 namespace attnscope {
@@ -116,6 +118,9 @@ class CaptureWriter {
   void close_attention(int attention);
 
   void write_pyramid(int prompt, const PyramidLevel& level);
+
+  // At /experiments/<name>, which must not be there yet.
+  void write_experiment(const ExperimentRecord& record);
 
   // Writes what is left (packed tables, checksums) and closes the file. Throws (a bug of the
   // caller) if a map or table is open, or if fewer prompts, tokens or rows came than planned.

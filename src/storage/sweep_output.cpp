@@ -1,0 +1,142 @@
+#include "attnscope/storage/sweep_output.h"
+
+#include <utility>
+
+#include "attnscope/storage/reader.h"
+#include "attnscope/storage/writer.h"
+#include "attnscope/support/error.h"
+#include "writer_state.h"
+
+namespace attnscope {
+
+using namespace storage_detail;  // NOLINT: the module's own helpers
+
+namespace {
+
+constexpr const char* kRows = "rows";
+
+OutputOptions output_options(const SweepOutputOptions& options) {
+  return {.path = options.path,
+          .if_exists = options.if_exists,
+          .run_id = options.file.run_id,
+          .config_json = options.run.options_json,
+          .shard_use = ShardUse::collected,
+          .shards = options.shards,
+          .part = options.file.shard,
+          .before_each_join = {}};
+}
+
+// The common length of the columns; an error of the caller where there is none.
+std::int64_t common_length(const SweepRows& rows) {
+  std::int64_t length = -1;
+  const auto look_at = [&length](const std::string& name, std::size_t size) {
+    if (length < 0) length = static_cast<std::int64_t>(size);
+    if (length != static_cast<std::int64_t>(size)) {
+      misuse(name, "the columns of a sweep differ in length", std::to_string(length),
+             std::to_string(size));
+    }
+  };
+  for (const auto& [name, values] : rows.integers) look_at(name, values.size());
+  for (const auto& [name, values] : rows.numbers) look_at(name, values.size());
+  return length < 0 ? 0 : length;
+}
+
+ExperimentRecord record_of(const SweepRows& rows, FileKind kind) {
+  ExperimentRecord record;
+  record.name = kRows;
+  record.kind = file_kind_name(kind);
+  const std::int64_t count = common_length(rows);
+  for (const auto& [name, values] : rows.integers) {
+    record.integers.push_back({name, {"row"}, {count}, values});
+  }
+  for (const auto& [name, values] : rows.numbers) {
+    record.arrays.push_back({name, {"row"}, {count}, values});
+  }
+  return record;
+}
+
+PackedPlan packed_plan(const std::vector<PromptRecord>& prompts) {
+  PackedPlan plan;
+  plan.prompts = static_cast<std::int64_t>(prompts.size());
+  for (const PromptRecord& prompt : prompts) {
+    plan.tokens += static_cast<std::int64_t>(prompt.tokens.ids.size());
+    plan.token_text_bytes = std::max(plan.token_text_bytes, longest(prompt.tokens.text));
+  }
+  plan.rows = plan.tokens;
+  return plan;
+}
+
+}  // namespace
+
+std::int64_t SweepRows::count() const {
+  return common_length(*this);
+}
+
+void SweepRows::append(const SweepRows& other) {
+  if (integers.empty() && numbers.empty()) {
+    *this = other;
+    return;
+  }
+  const auto columns = [](const SweepRows& rows) {
+    return rows.integers.size() + rows.numbers.size();
+  };
+  if (columns(*this) != columns(other)) {
+    misuse(kRows, "the columns of two shards differ", std::to_string(columns(*this)),
+           std::to_string(columns(other)));
+  }
+  for (const auto& [name, values] : other.integers) {
+    auto& mine = integers[name];
+    mine.insert(mine.end(), values.begin(), values.end());
+  }
+  for (const auto& [name, values] : other.numbers) {
+    auto& mine = numbers[name];
+    mine.insert(mine.end(), values.begin(), values.end());
+  }
+  common_length(*this);  // a name that only one of them has
+}
+
+SweepOutput::SweepOutput(SweepOutputOptions options, Warnings& warnings)
+    : options_(std::move(options)), output_(output_options(options_), warnings) {}
+
+void SweepOutput::commit(int shard, const SweepRows& rows) {
+  FileInfo info = options_.file;
+  info.shard = ShardId{shard, shards()};
+  CaptureWriter writer(output_.begin(shard), info, options_.model, options_.run, {});
+  writer.write_experiment(record_of(rows, info.kind));
+  writer.finish();
+  output_.commit(shard);
+}
+
+SweepRows SweepOutput::read(int shard) const {
+  const CaptureReader reader(output_.shard_path(shard), {.trust = Trust::own});
+  SweepRows rows;
+  for (ExperimentRecord& record : reader.experiments()) {
+    for (NamedIntegers& column : record.integers) {
+      rows.integers[column.name] = std::move(column.values);
+    }
+    for (NamedArray& column : record.arrays) rows.numbers[column.name] = std::move(column.values);
+  }
+  return rows;
+}
+
+SweepRows SweepOutput::read_all() const {
+  SweepRows all;
+  for (int shard = 0; shard < shards(); ++shard) all.append(read(shard));
+  return all;
+}
+
+std::string SweepOutput::finish(const std::vector<PromptRecord>& prompts,
+                                const std::vector<ExperimentRecord>& records) {
+  if (output_.complete()) return output_.finish();
+  WriterOptions how;
+  if (prompts.size() > static_cast<std::size_t>(kMaxPromptGroups)) {
+    how = {.layout = FileLayout::packed, .packed = packed_plan(prompts)};
+  }
+  CaptureWriter writer(output_.begin_result(), options_.file, options_.model, options_.run, how);
+  for (const PromptRecord& prompt : prompts) writer.add_prompt(prompt);
+  for (const ExperimentRecord& record : records) writer.write_experiment(record);
+  writer.finish();
+  return output_.finish();
+}
+
+}  // namespace attnscope
