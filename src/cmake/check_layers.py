@@ -15,6 +15,7 @@ import sys
 MAX_LINES = 600
 DIRECT = {
     "support": [],
+    "stats": ["support"],
     "sites": ["support"],
     "kernels": ["support"],
     "checkpoint": ["support", "sites", "kernels"],
@@ -26,10 +27,10 @@ DIRECT = {
     "core": ["kernels", "sites"],
     "model": ["core", "checkpoint"],
     "capture": ["core", "model", "storage", "data", "spec"],
-    "probes": ["capture", "render"],
+    "probes": ["capture", "render", "stats"],
 }
-NO_TORCH = {"support", "sites", "kernels", "checkpoint", "tokenizer", "data", "storage", "render",
-            "spec"}
+NO_TORCH = {"support", "stats", "sites", "kernels", "checkpoint", "tokenizer", "data", "storage",
+            "render", "spec"}
 FAMILIES = ["gpt2", "gpt_neox", "gptneox", "llama", "mistral", "qwen2", "qwen3", "gemma2", "roberta",
             "distilbert", "albert"]
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')

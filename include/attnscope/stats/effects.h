@@ -1,0 +1,41 @@
+// File: effects.h
+// Everything that is reported of the effects of one method: estimate, intervals, p.
+//
+// Example:
+//   const EffectTable table = estimate_effects(effects, n_units, clusters, {.seed = 1});
+//   table.units[3].ci;  table.units[3].p;
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "attnscope/stats/bootstrap.h"
+
+namespace attnscope {
+
+struct EffectEstimate {
+  double effect = 0;  // mean over prompts
+  double se = 0;
+  Interval ci;      // pointwise, studentised cluster bootstrap
+  Interval ci_sim;  // simultaneous over the units of this table
+  double p = 0;
+  double p_adjusted = 0;
+  double minimal_detectable = 0;
+  Variation variation = Variation::full;
+};
+
+struct EffectTable {
+  std::vector<EffectEstimate> units;
+  std::size_t clusters = 0;
+  std::size_t prompts = 0;
+  double critical = 0;  // half width of ci_sim in standard errors
+  bool exact = false;   // p by full enumeration
+};
+
+// `values` [units, prompts]: the effect of every unit on every prompt.
+EffectTable estimate_effects(std::span<const double> values, std::size_t units,
+                             std::span<const int> cluster_of_prompt,
+                             const ResamplingOptions& options);
+
+}  // namespace attnscope

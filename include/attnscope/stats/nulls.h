@@ -1,0 +1,36 @@
+// File: nulls.h
+// Tests against "no effect": sign flips of clusters, permutations within strata.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "attnscope/stats/bootstrap.h"
+
+namespace attnscope {
+
+struct SignFlipResult {
+  std::vector<double> p;           // two-sided, of each unit alone
+  std::vector<double> p_adjusted;  // single-step max-T over units (Westfall and Young 1993)
+  bool exact = false;              // every one of the 2^clusters flips was taken
+};
+
+// Flips the sign of all values of a cluster by a fair coin, the same coins for all units, and
+// compares |mean / se|. Exact where clusters are independent and their values symmetric about 0
+// under the null. p = (1 + flips at least as extreme) / (1 + draws), or the share of all flips when
+// 2^clusters ≤ draws. NaN below kMinClusters clusters and for units with missing values. A constant
+// unit is compared by its mean and takes no part in the maximum.
+SignFlipResult sign_flip_test(const ClusterSums& sums, const ResamplingOptions& options);
+
+// The values, permuted within their stratum.
+std::vector<double> permute_within(std::span<const double> values, std::span<const int> strata,
+                                   std::uint64_t seed, std::uint64_t stream);
+
+// Two-sided p of the stratified tau-b when x is permuted within strata; NaN where it is undefined.
+double within_stratum_p(std::span<const double> x, std::span<const double> y,
+                        std::span<const int> strata, const ResamplingOptions& options);
+
+}  // namespace attnscope

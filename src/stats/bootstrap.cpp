@@ -1,0 +1,266 @@
+#include "attnscope/stats/bootstrap.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "attnscope/stats/distributions.h"
+#include "parallel.h"
+#include "weighted_sums.h"
+
+namespace attnscope {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::size_t kUnitsAtOnce = 256;
+constexpr std::size_t kDrawsAtOnce = 64;
+
+// How often each cluster is drawn, one row a draw.
+std::vector<double> draw_weights(std::size_t first, std::size_t rows, std::size_t clusters,
+                                 const ResamplingOptions& options) {
+  std::vector<double> weights(rows * clusters);
+  for (std::size_t row = 0; row < rows; ++row) {
+    Philox random = random_of(options.seed, RandomUse::bootstrap, options.stream, first + row);
+    for (std::size_t i = 0; i < clusters; ++i) {
+      weights[row * clusters + random.below(static_cast<std::uint32_t>(clusters))] += 1;
+    }
+  }
+  return weights;
+}
+
+// Leaves the values in another order.
+double quantile_of(std::vector<double>& values, double p) {
+  const double at = p * static_cast<double>(values.size() - 1);
+  const auto below = values.begin() + static_cast<std::ptrdiff_t>(at);
+  std::nth_element(values.begin(), below, values.end());
+  const double share = at - std::floor(at);
+  if (share == 0 || below + 1 == values.end()) return *below;
+  const double above = *std::min_element(below + 1, values.end());
+  return above == *below ? above : *below + share * (above - *below);
+}
+
+// Draws of some units' means, as deviations from the estimate.
+class MeanDraws {
+ public:
+  MeanDraws(const ClusterSums& sums, std::span<const MeanEstimate> estimates, std::size_t first,
+            std::size_t units)
+      : clusters_(sums.clusters),
+        units_(units),
+        sizes_(sums.sizes),
+        equal_sizes_(sums.equal_sizes()),
+        columns_(sums.clusters, (equal_sizes_ ? 2 : 3) * units) {
+    for (std::size_t u = 0; u < units; ++u) {
+      const MeanEstimate& estimate = estimates[first + u];
+      if (estimate.variation == Variation::missing) continue;
+      const std::span<const double> s = sums.of(first + u);
+      for (std::size_t c = 0; c < clusters_; ++c) {
+        const double residual = s[c] - estimate.mean * sizes_[c];
+        columns_.at(c, u) = residual;
+        columns_.at(c, units_ + u) = residual * residual;
+        if (!equal_sizes_) columns_.at(c, 2 * units_ + u) = residual * sizes_[c];
+      }
+    }
+  }
+
+  // For draws first … first + rows − 1: take(row, unit, deviation, standard error).
+  template <typename Take>
+  void draw(std::size_t first, std::size_t rows, const ResamplingOptions& options,
+            const Take& take) const {
+    const std::vector<double> weights = draw_weights(first, rows, clusters_, options);
+    std::vector<double> totals;
+    weighted_sums(weights, rows, columns_, totals);
+    const auto n = static_cast<double>(clusters_);
+    for (std::size_t row = 0; row < rows; ++row) {
+      double prompts = 0, squared_sizes = 0;
+      for (std::size_t c = 0; c < clusters_; ++c) {
+        const double weight = weights[row * clusters_ + c];
+        prompts += weight * sizes_[c];
+        squared_sizes += weight * sizes_[c] * sizes_[c];
+      }
+      const double* total = totals.data() + row * columns_.stride();
+      for (std::size_t u = 0; u < units_; ++u) {
+        const double deviation = total[u] / prompts;
+        const double sized = equal_sizes_ ? sizes_[0] * total[u] : total[2 * units_ + u];
+        // Σ (residual − deviation · size)², expanded.
+        const double spread =
+            total[units_ + u] - 2 * deviation * sized + deviation * deviation * squared_sizes;
+        const bool constant = spread <= 1e-12 * total[units_ + u];
+        take(row, u, deviation, constant ? 0 : std::sqrt(n / (n - 1) * spread) / prompts);
+      }
+    }
+  }
+
+ private:
+  std::size_t clusters_, units_;
+  const std::vector<double>& sizes_;
+  bool equal_sizes_;
+  ClusterColumns columns_;
+};
+
+double studentise(double deviation, double se) {
+  if (se > 0) return deviation / se;
+  return deviation == 0 ? 0 : std::copysign(kInfinity, deviation);
+}
+
+// Efron 1987, eq. 6.6: third moment of the leave-one-out values.
+double acceleration(std::span<const double> left_out) {
+  double mean = 0, count = 0;
+  for (const double value : left_out) {
+    if (std::isnan(value)) continue;
+    mean += value;
+    count += 1;
+  }
+  mean /= count;
+  double squares = 0, cubes = 0;
+  for (const double value : left_out) {
+    if (std::isnan(value)) continue;
+    const double d = mean - value;
+    squares += d * d;
+    cubes += d * d * d;
+  }
+  return squares > 0 ? cubes / (6 * std::pow(squares, 1.5)) : 0;
+}
+
+Interval percentile_interval(std::vector<double>& draws, double level) {
+  const double tail = (1 - level) / 2;
+  return {quantile_of(draws, tail), quantile_of(draws, 1 - tail)};
+}
+
+Interval bca_interval(std::vector<double>& draws, double estimate, std::span<const double> left_out,
+                      double level) {
+  double largest = 0;
+  for (const double value : draws) largest = std::max(largest, std::fabs(value - estimate));
+  // Draws that give the estimate but for rounding count half.
+  double below = 0;
+  for (const double value : draws) {
+    const double difference = value - estimate;
+    below += std::fabs(difference) <= 1e-12 * largest ? 0.5 : difference < 0 ? 1 : 0;
+  }
+  const auto n = static_cast<double>(draws.size());
+  const double bias = normal_quantile(std::clamp(below, 0.5, n - 0.5) / n);
+  const double a = acceleration(left_out);
+  const auto corrected = [&](double p) {
+    const double z = bias + normal_quantile(p);
+    return normal_cdf(bias + z / (1 - a * z));
+  };
+  const double tail = (1 - level) / 2;
+  return {quantile_of(draws, corrected(tail)), quantile_of(draws, corrected(1 - tail))};
+}
+
+std::vector<double> leave_one_out_means(const ClusterSums& sums, std::size_t unit) {
+  const std::span<const double> s = sums.of(unit);
+  double total = 0;
+  for (const double value : s) total += value;
+  std::vector<double> means(sums.clusters);
+  for (std::size_t c = 0; c < sums.clusters; ++c) {
+    means[c] = (total - s[c]) / (sums.prompts - sums.sizes[c]);
+  }
+  return means;
+}
+
+Interval pointwise_interval(const ClusterSums& sums, std::size_t unit, const MeanEstimate& estimate,
+                            IntervalMethod method, double level, std::vector<double>& draws) {
+  if (estimate.variation == Variation::missing) return Interval::none();
+  if (estimate.variation == Variation::constant) return {estimate.mean, estimate.mean};
+  if (method == IntervalMethod::studentised) {
+    if (estimate.variation == Variation::sparse) return Interval::none();
+    const Interval t = percentile_interval(draws, level);
+    return {estimate.mean - t.high * estimate.se, estimate.mean - t.low * estimate.se};
+  }
+  const Interval deviation = method == IntervalMethod::percentile
+                                 ? percentile_interval(draws, level)
+                                 : bca_interval(draws, 0, leave_one_out_means(sums, unit), level);
+  return {estimate.mean + deviation.low, estimate.mean + deviation.high};
+}
+
+void add_simultaneous(std::span<const MeanEstimate> estimates, std::vector<double>& maxima,
+                      double level, MeanIntervals& result) {
+  result.critical = quantile_of(maxima, level);
+  for (std::size_t u = 0; u < estimates.size(); ++u) {
+    const MeanEstimate& e = estimates[u];
+    if (e.variation == Variation::constant) result.simultaneous[u] = {e.mean, e.mean};
+    if (e.variation != Variation::full) continue;
+    result.simultaneous[u] = {e.mean - result.critical * e.se, e.mean + result.critical * e.se};
+  }
+}
+
+}  // namespace
+
+Interval Interval::none() {
+  return {kNaN, kNaN};
+}
+
+MeanIntervals bootstrap_means(const ClusterSums& sums, IntervalMethod method,
+                              const ResamplingOptions& options) {
+  MeanIntervals result;
+  result.pointwise.assign(sums.units, Interval::none());
+  result.simultaneous.assign(sums.units, Interval::none());
+  if (sums.clusters < kMinClusters) return result;
+
+  std::vector<MeanEstimate> estimates(sums.units);
+  for (std::size_t u = 0; u < sums.units; ++u) estimates[u] = estimate_mean(sums, u);
+  const auto draws = static_cast<std::size_t>(options.draws);
+  const bool studentised = method == IntervalMethod::studentised;
+  std::vector<double> maxima(draws, 0.0);
+  for (std::size_t first = 0; first < sums.units; first += kUnitsAtOnce) {
+    const std::size_t units = std::min(kUnitsAtOnce, sums.units - first);
+    const MeanDraws source(sums, estimates, first, units);
+    std::vector<std::vector<double>> drawn(units, std::vector<double>(draws));
+    for_each_index((draws + kDrawsAtOnce - 1) / kDrawsAtOnce, options.threads, [&](std::size_t i) {
+      const std::size_t begin = i * kDrawsAtOnce, rows = std::min(kDrawsAtOnce, draws - begin);
+      source.draw(begin, rows, options,
+                  [&](std::size_t row, std::size_t u, double deviation, double se) {
+                    const double value = studentised ? studentise(deviation, se) : deviation;
+                    drawn[u][begin + row] = value;
+                    if (estimates[first + u].variation != Variation::full) return;
+                    maxima[begin + row] = std::max(maxima[begin + row], std::fabs(value));
+                  });
+    });
+    for_each_index(units, options.threads, [&](std::size_t u) {
+      result.pointwise[first + u] = pointwise_interval(sums, first + u, estimates[first + u],
+                                                       method, options.level, drawn[u]);
+    });
+  }
+  if (studentised) add_simultaneous(estimates, maxima, options.level, result);
+  return result;
+}
+
+std::vector<StatisticInterval> bootstrap_statistics(const ClusterStatistic& statistic,
+                                                    std::size_t outputs, std::size_t clusters,
+                                                    IntervalMethod method,
+                                                    const ResamplingOptions& options) {
+  std::vector<double> estimates(outputs);
+  std::vector<double> weights(clusters, 1.0);
+  statistic(weights, estimates);
+  std::vector<StatisticInterval> result(outputs);
+  for (std::size_t o = 0; o < outputs; ++o) result[o] = {estimates[o], Interval::none(), 0};
+  if (clusters < kMinClusters) return result;
+
+  const auto draws = static_cast<std::size_t>(options.draws);
+  std::vector<double> drawn(draws * outputs), left_out(clusters * outputs);
+  for_each_index(draws, options.threads, [&](std::size_t draw) {
+    statistic(draw_weights(draw, 1, clusters, options),
+              std::span(drawn).subspan(draw * outputs, outputs));
+  });
+  for_each_index(clusters, options.threads, [&](std::size_t c) {
+    std::vector<double> all_but_one(clusters, 1.0);
+    all_but_one[c] = 0;
+    statistic(all_but_one, std::span(left_out).subspan(c * outputs, outputs));
+  });
+  for (std::size_t o = 0; o < outputs; ++o) {
+    std::vector<double> values, jackknife;
+    for (std::size_t draw = 0; draw < draws; ++draw) {
+      if (!std::isnan(drawn[draw * outputs + o])) values.push_back(drawn[draw * outputs + o]);
+    }
+    for (std::size_t c = 0; c < clusters; ++c) jackknife.push_back(left_out[c * outputs + o]);
+    result[o].undefined_share = 1 - static_cast<double>(values.size()) / static_cast<double>(draws);
+    if (std::isnan(estimates[o]) || 2 * values.size() < draws) continue;
+    result[o].interval = method == IntervalMethod::percentile
+                             ? percentile_interval(values, options.level)
+                             : bca_interval(values, estimates[o], jackknife, options.level);
+  }
+  return result;
+}
+
+}  // namespace attnscope
