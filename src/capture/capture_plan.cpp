@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "attnscope/checkpoint/site_inventory.h"
+#include "attnscope/data/positions.h"
 #include "attnscope/sites/selectors.h"
 #include "attnscope/spec/prompts.h"
 #include "attnscope/support/error.h"
@@ -111,30 +112,10 @@ std::vector<HookPlan> select(const ModelConfig& config, const CaptureSpec& spec,
   return plans;
 }
 
-// Words are looked for in both texts of a pair, which are joined for that by a line break.
 std::vector<int> resolve_positions(const EncodedPrompt& prompt, const CaptureSpec& spec) {
   if (spec.positions.empty()) return {};
-  PromptText text{.text = prompt.text,
-                  .tokens = {},
-                  .spans = {},
-                  .char_offset = static_cast<int>(prompt.user_begin)};
-  std::size_t shift = 0;
-  if (prompt.pair) {
-    shift = count_code_points(text.text) + 1;
-    text.text += "\n" + *prompt.pair;
-  }
-  for (const Column& column : prompt.columns) text.spans.push_back({column.name, column.value});
-  for (std::size_t i = 0; i < prompt.size(); ++i) {
-    TokenText token;
-    if (prompt.special[i] == 0) {
-      const std::size_t base = prompt.in_second[i] != 0 ? shift : 0;
-      token.char_begin = static_cast<int>(prompt.offsets[i].begin + base);
-      token.char_end = static_cast<int>(prompt.offsets[i].end + base);
-    }
-    text.tokens.push_back(token);
-  }
   const std::string line = prompt.line > 0 ? prompt_place(spec.prompts, prompt.line) + ": " : "";
-  std::vector<int> positions = parse_positions(spec.positions, text, line + "--positions");
+  std::vector<int> positions = positions_of(prompt, spec.positions, line + "--positions");
   if (positions.size() == prompt.size()) positions.clear();
   return positions;
 }

@@ -20,7 +20,7 @@ DIRECT = {
     "kernels": ["support"],
     "checkpoint": ["support", "sites", "kernels"],
     "tokenizer": ["support"],
-    "data": ["support", "tokenizer"],
+    "data": ["support", "sites", "tokenizer"],
     "storage": ["support", "sites"],
     "render": ["support", "storage"],
     "spec": ["support", "sites", "data"],

@@ -2,14 +2,9 @@
 
 #include <utility>
 
+#include "line_checks.h"
+
 namespace attnscope {
-namespace {
-
-void drop_carriage_return(std::string& line) {
-  if (!line.empty() && line.back() == '\r') line.pop_back();
-}
-
-}  // namespace
 
 bool DelimitedText::next(std::vector<std::string>& fields, std::string& problem) {
   fields.clear();

@@ -11,6 +11,7 @@
 #include "attnscope/support/text.h"
 #include "attnscope/support/utf8.h"
 #include "delimited_text.h"
+#include "line_checks.h"
 #include "line_reader.h"
 
 namespace attnscope {
@@ -18,44 +19,8 @@ namespace {
 
 using nlohmann::json;
 
-// What is wrong with one line; becomes an Error with the line number, or a count.
-struct BadLine {
-  std::string reason;
-};
-
 const std::set<std::string> kTextKeys = {"text", "prompt"};
 const std::set<std::string> kPromptKeys = {"text", "prompt", "pair", "ids", "token_types"};
-
-std::string suffix_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  const std::size_t dot = path.rfind('.');
-  if (dot == std::string::npos || (slash != std::string::npos && dot < slash)) return {};
-  return path.substr(dot);
-}
-
-std::string checked_text(std::string text, InvalidUtf8 policy) {
-  const auto bad = first_invalid_utf8(text);
-  if (!bad) return text;
-  if (policy == InvalidUtf8::replace) return replace_invalid_utf8(text);
-  throw BadLine{"not valid UTF-8 at byte " + std::to_string(*bad) +
-                " of the line (--invalid-utf8 replace puts U+FFFD there)"};
-}
-
-// "5,17,3", "[5, 17, 3]" or "5 17 3".
-std::vector<std::int64_t> parse_id_field(const std::string& name, std::string_view text) {
-  std::string_view rest = trim(text);
-  if (rest.starts_with('[') && rest.ends_with(']')) rest = rest.substr(1, rest.size() - 2);
-  std::string spaced(rest);
-  std::replace(spaced.begin(), spaced.end(), ',', ' ');
-  std::vector<std::int64_t> ids;
-  for (const std::string& part : split(spaced, ' ')) {
-    if (part.empty()) continue;
-    const auto id = parse_integer(part);
-    if (!id || *id < 0) throw BadLine{"column " + name + ": not an id: " + quote(part)};
-    ids.push_back(*id);
-  }
-  return ids;
-}
 
 void check_prompt(const Prompt& p, bool has_text) {
   if (p.ids && has_text) throw BadLine{"has both a text and ids"};
@@ -106,10 +71,6 @@ class PromptReader::Format {
 };
 
 namespace {
-
-void drop_carriage_return(std::string& line) {
-  if (!line.empty() && line.back() == '\r') line.pop_back();
-}
 
 template <typename Base>
 class LinesFormat : public Base {

@@ -75,6 +75,56 @@ struct Names<InvalidUtf8> {
                                        std::pair{InvalidUtf8::replace, "replace"}};
 };
 
+template <>
+struct Names<MetricChoice> {
+  static constexpr std::array table = {std::pair{MetricChoice::logit_diff, "logit-diff"},
+                                       std::pair{MetricChoice::log_prob, "log-prob"},
+                                       std::pair{MetricChoice::prob, "prob"},
+                                       std::pair{MetricChoice::rank, "rank"},
+                                       std::pair{MetricChoice::kl, "kl"},
+                                       std::pair{MetricChoice::total_variation, "total-variation"},
+                                       std::pair{MetricChoice::loss, "loss"},
+                                       std::pair{MetricChoice::top1_change, "top1-change"},
+                                       std::pair{MetricChoice::label_logit, "label-logit"},
+                                       std::pair{MetricChoice::embedding_shift, "embedding-shift"}};
+};
+
+template <>
+struct Names<UnitChoice> {
+  static constexpr std::array table = {
+      std::pair{UnitChoice::head, "head"},           std::pair{UnitChoice::head_pos, "head-pos"},
+      std::pair{UnitChoice::kv_group, "kv-group"},   std::pair{UnitChoice::mlp, "mlp"},
+      std::pair{UnitChoice::attention, "attention"}, std::pair{UnitChoice::neuron, "neuron"}};
+};
+
+template <>
+struct Names<AblationMethod> {
+  static constexpr std::array table = {std::pair{AblationMethod::zero, "zero"},
+                                       std::pair{AblationMethod::mean, "mean"},
+                                       std::pair{AblationMethod::mean_pos, "mean-pos"},
+                                       std::pair{AblationMethod::resample, "resample"},
+                                       std::pair{AblationMethod::vector, "vector"},
+                                       std::pair{AblationMethod::optimal, "optimal"}};
+};
+
+template <>
+struct Names<EffectChoice> {
+  static constexpr std::array table = {std::pair{EffectChoice::total, "total"},
+                                       std::pair{EffectChoice::direct, "direct"}};
+};
+
+template <>
+struct Names<PatchDirection> {
+  static constexpr std::array table = {std::pair{PatchDirection::denoise, "denoise"},
+                                       std::pair{PatchDirection::noise, "noise"}};
+};
+
+template <>
+struct Names<EdgeCut> {
+  static constexpr std::array table = {std::pair{EdgeCut::knockout, "knockout"},
+                                       std::pair{EdgeCut::value_zero, "value-zero"}};
+};
+
 }  // namespace
 
 template <typename Choice>
@@ -120,6 +170,12 @@ ATTNSCOPE_CHOICE(MapChoice);
 ATTNSCOPE_CHOICE(ExportFormat);
 ATTNSCOPE_CHOICE(BosMode);
 ATTNSCOPE_CHOICE(InvalidUtf8);
+ATTNSCOPE_CHOICE(MetricChoice);
+ATTNSCOPE_CHOICE(UnitChoice);
+ATTNSCOPE_CHOICE(AblationMethod);
+ATTNSCOPE_CHOICE(EffectChoice);
+ATTNSCOPE_CHOICE(PatchDirection);
+ATTNSCOPE_CHOICE(EdgeCut);
 #undef ATTNSCOPE_CHOICE
 
 }  // namespace attnscope

@@ -27,6 +27,40 @@ void visit_encoding(Visitor& v, Options& o) {
   v("chat", o.chat, Effect::content);
 }
 
+// The pairs file stands in the result by its hash.
+template <typename Visitor, typename Source>
+void visit_pairs(Visitor& v, Source& s) {
+  v("pairs", s.pairs_file, Effect::delivery);
+  v("prompt", s.prompt, Effect::content);
+  v("corrupt", s.corrupt, Effect::content);
+  v("answer", s.answer, Effect::content);
+  v("wrong", s.wrong, Effect::content);
+  v("ids", s.ids, Effect::content);
+  v("corrupt_ids", s.corrupt_ids, Effect::content);
+  v("answer_id", s.answer_id, Effect::content);
+  v("wrong_id", s.wrong_id, Effect::content);
+  v("answer_ids", s.answer_ids, Effect::content);
+  v("skip_misaligned", s.skip_misaligned, Effect::content);
+  v("skip_bad", s.skip_bad, Effect::content);
+  v("limit", s.limit, Effect::content);
+}
+
+template <typename Visitor, typename Options>
+void visit_metric(Visitor& v, Options& o) {
+  v("metric", o.metric, Effect::content);
+  v("at", o.at, Effect::content);
+}
+
+template <typename Visitor, typename Options>
+void visit_sweep(Visitor& v, Options& o) {
+  v("exact", o.exact, Effect::content);
+  v("naive", o.naive, Effect::content);
+  v("verify", o.verify, Effect::content);
+  v("per_prompt", o.per_prompt, Effect::content);
+  v("resamples", o.bootstrap, Effect::content);
+  v("rerun_f32", o.float32_rerun, Effect::content);
+}
+
 template <typename Visitor, typename Options>
 void visit_compute(Visitor& v, Options& o) {
   v("device", o.device, Effect::content);
@@ -72,6 +106,111 @@ struct Fields<CaptureSpec> {
     v("fail_on_nan", s.fail_on_nan, Effect::content);
     visit_compute(v, s.compute);
     v("shard", s.shard, Effect::delivery);
+    visit_output(v, s.output);
+  }
+};
+
+template <>
+struct Fields<AblateSpec> {
+  static constexpr const char* verb = "ablate";
+  template <typename Visitor, typename Spec>
+  static void visit(Visitor& v, Spec& s) {
+    v("model", s.model, Effect::delivery);
+    visit_pairs(v, s.pairs);
+    visit_encoding(v, s.encoding);
+    visit_metric(v, s.metric);
+    v("unit", s.unit, Effect::content);
+    v("method", s.methods, Effect::content);
+    v("layers", s.layers, Effect::content);
+    v("heads", s.heads, Effect::content);
+    v("neurons", s.neurons, Effect::content);
+    v("positions", s.positions, Effect::content);
+    v("effect", s.effects, Effect::content);
+    v("reference", s.reference, Effect::delivery);
+    v("vector", s.vector_file, Effect::delivery);
+    v("interactions", s.interactions, Effect::content);
+    v("leave_one_in", s.leave_one_in, Effect::content);
+    visit_sweep(v, s.sweep);
+    visit_compute(v, s.compute);
+    v("strict", s.strict, Effect::content);
+    v("fail_on_nan", s.fail_on_nan, Effect::content);
+    v("shard", s.shard, Effect::delivery);
+    visit_output(v, s.output);
+  }
+};
+
+template <>
+struct Fields<PatchSpec> {
+  static constexpr const char* verb = "patch";
+  template <typename Visitor, typename Spec>
+  static void visit(Visitor& v, Spec& s) {
+    v("model", s.model, Effect::delivery);
+    visit_pairs(v, s.pairs);
+    visit_encoding(v, s.encoding);
+    visit_metric(v, s.metric);
+    v("site", s.sites, Effect::content);
+    v("by", s.by, Effect::content);
+    v("direction", s.direction, Effect::content);
+    v("layers", s.layers, Effect::content);
+    v("heads", s.heads, Effect::content);
+    v("positions", s.positions, Effect::content);
+    v("senders", s.senders, Effect::content);
+    v("receivers", s.receivers, Effect::content);
+    v("freeze_mlps", s.freeze_mlps, Effect::content);
+    v("edge", s.edges, Effect::content);
+    v("queries", s.queries, Effect::content);
+    v("keys", s.keys, Effect::content);
+    v("window", s.window, Effect::content);
+    v("floor", s.floor, Effect::content);
+    visit_sweep(v, s.sweep);
+    visit_compute(v, s.compute);
+    v("strict", s.strict, Effect::content);
+    v("fail_on_nan", s.fail_on_nan, Effect::content);
+    v("shard", s.shard, Effect::delivery);
+    visit_output(v, s.output);
+  }
+};
+
+template <>
+struct Fields<VerdictSpec> {
+  static constexpr const char* verb = "verdict";
+  template <typename Visitor, typename Spec>
+  static void visit(Visitor& v, Spec& s) {
+    v("model", s.model, Effect::delivery);
+    visit_pairs(v, s.pairs);
+    visit_encoding(v, s.encoding);
+    visit_metric(v, s.metric);
+    v("delta", s.delta, Effect::content);
+    v("method", s.methods, Effect::content);
+    v("layers", s.layers, Effect::content);
+    v("source", s.sources, Effect::content);
+    v("kv_groups", s.kv_groups, Effect::content);
+    v("control_model", s.control_model, Effect::content);
+    v("controls", s.random_draws, Effect::content);
+    v("html", s.html, Effect::delivery);
+    visit_sweep(v, s.sweep);
+    visit_compute(v, s.compute);
+    v("strict", s.strict, Effect::content);
+    v("fail_on_nan", s.fail_on_nan, Effect::content);
+    v("shard", s.shard, Effect::delivery);
+    visit_output(v, s.output);
+  }
+};
+
+template <>
+struct Fields<LensSpec> {
+  static constexpr const char* verb = "lens";
+  template <typename Visitor, typename Spec>
+  static void visit(Visitor& v, Spec& s) {
+    v("model", s.model, Effect::delivery);
+    visit_pairs(v, s.pairs);
+    visit_encoding(v, s.encoding);
+    v("positions", s.positions, Effect::content);
+    v("topk", s.top_k, Effect::content);
+    v("attribution", s.attribution, Effect::content);
+    visit_compute(v, s.compute);
+    v("strict", s.strict, Effect::content);
+    v("fail_on_nan", s.fail_on_nan, Effect::content);
     visit_output(v, s.output);
   }
 };

@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "attnscope/spec/capture_spec.h"
+#include "attnscope/spec/experiment_specs.h"
 #include "attnscope/support/error.h"
 #include "attnscope/support/text.h"
 #include "attnscope/support/utf8.h"
@@ -17,7 +19,33 @@ namespace {
                .got = quote(got)});
 }
 
+// "zero,mean" in order; a name that stands twice is an error, since it would be computed once.
+template <typename Choice>
+std::vector<Choice> parse_choices(std::string_view text, std::string_view option) {
+  std::vector<Choice> chosen;
+  for (const std::string& part : split(text, ',')) {
+    const Choice choice = parse_choice<Choice>(trim(part), option);
+    if (std::find(chosen.begin(), chosen.end(), choice) != chosen.end()) {
+      bad_option(option, "each name once", text);
+    }
+    chosen.push_back(choice);
+  }
+  return chosen;
+}
+
 }  // namespace
+
+std::vector<AblationMethod> parse_methods(std::string_view text, std::string_view option) {
+  return parse_choices<AblationMethod>(text, option);
+}
+
+std::vector<EffectChoice> parse_effects(std::string_view text, std::string_view option) {
+  return parse_choices<EffectChoice>(text, option);
+}
+
+std::vector<EdgeCut> parse_edge_cuts(std::string_view text, std::string_view option) {
+  return parse_choices<EdgeCut>(text, option);
+}
 
 ShardChoice parse_shard(std::string_view text) {
   const auto parts = split(text, '/');

@@ -59,7 +59,9 @@ json value_to_json(const T& value) {
     return bytes_to_json(value);
   } else if constexpr (std::is_same_v<T, std::optional<std::string>>) {
     return value ? bytes_to_json(*value) : json(nullptr);
-  } else if constexpr (std::is_same_v<T, std::optional<std::vector<std::int64_t>>>) {
+  } else if constexpr (std::is_same_v<T, std::optional<std::vector<std::int64_t>>> ||
+                       std::is_same_v<T, std::optional<std::int64_t>> ||
+                       std::is_same_v<T, std::optional<double>>) {
     return value ? json(*value) : json(nullptr);
   } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
     json out = json::array();
@@ -100,7 +102,13 @@ void value_from_json(const JsonObject& in, const char* key, T& value) {
   } else if constexpr (std::is_same_v<T, bool>) {
     value = in.boolean(key);
   } else if constexpr (std::is_same_v<T, int>) {
-    value = static_cast<int>(in.integer(key, {.low = 0, .high = 1 << 30}));
+    // −1 stands for a default that depends on the run; validate() knows where it is allowed.
+    value = static_cast<int>(in.integer(key, {.low = -1, .high = 1 << 30}));
+  } else if constexpr (std::is_same_v<T, std::int64_t> ||
+                       std::is_same_v<T, std::optional<std::int64_t>>) {
+    value = in.integer(key, {.low = 0});
+  } else if constexpr (std::is_same_v<T, double> || std::is_same_v<T, std::optional<double>>) {
+    value = in.number(key);
   } else if constexpr (std::is_same_v<T, std::uint64_t>) {
     const json& number = in.require(key);
     if (!number.is_number_unsigned()) in.fail(key, "", "an integer from 0", number.dump());
@@ -131,6 +139,46 @@ struct ContentWriter {
     if (effect != Effect::content) return;
     json written = value_to_json(value);
     if (!written.is_null()) out[key] = std::move(written);
+  }
+};
+
+// What a value of a field looks like in JSON; `value` is its default.
+template <typename T>
+json schema_of(const T& value) {
+  json schema = json::object();
+  if constexpr (std::is_same_v<T, bool>) {
+    schema["type"] = "boolean";
+  } else if constexpr (std::is_same_v<T, std::optional<std::vector<std::int64_t>>> ||
+                       std::is_same_v<T, std::vector<std::int64_t>>) {
+    schema = {{"type", "array"}, {"items", {{"type", "integer"}, {"minimum", 0}}}};
+  } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+    schema = {{"type", "array"}, {"items", schema_of(std::string())}};
+    schema["items"].erase("default");
+  } else if constexpr (std::is_same_v<T, double> || std::is_same_v<T, std::optional<double>>) {
+    schema["type"] = "number";
+  } else if constexpr (std::is_enum_v<T>) {
+    schema["enum"] = choice_names<T>();
+  } else if constexpr (std::is_integral_v<T>) {
+    schema["type"] = "integer";
+    schema["minimum"] = std::is_same_v<T, int> ? -1 : 0;
+  } else if constexpr (std::is_same_v<T, std::optional<std::int64_t>>) {
+    schema = {{"type", "integer"}, {"minimum", 0}};
+  } else if constexpr (std::is_same_v<T, ShardChoice>) {
+    schema = {{"type", "string"}, {"pattern", "^[0-9]+/[0-9]+$"}};
+  } else {
+    static_assert(std::is_same_v<T, std::string> || std::is_same_v<T, std::optional<std::string>>);
+    schema["anyOf"] = {{{"type", "string"}}, {{"$ref", "#/$defs/bytes"}}};
+  }
+  json fallback = value_to_json(value);
+  if (!fallback.is_null()) schema["default"] = std::move(fallback);
+  return schema;
+}
+
+struct SchemaWriter {
+  json properties = json::object();
+  template <typename T>
+  void operator()(const char* key, const T& value, Effect) {
+    properties[key] = schema_of(value);
   }
 };
 
@@ -200,6 +248,30 @@ Spec load_spec_file(const std::string& path) {
   return spec_from_json<Spec>(read_text_file(path, kCode, kMaxBytes), escape_untrusted(path, 4096));
 }
 
+template <typename Spec>
+std::string spec_schema() {
+  const Spec defaults;
+  SchemaWriter writer;
+  Fields<Spec>::visit(writer, defaults);
+  const json bytes = {
+      {"description", "text that is not UTF-8, as lower-case hex digits"},
+      {"type", "object"},
+      {"properties", {{"hex", {{"type", "string"}, {"pattern", "^([0-9a-f]{2})*$"}}}}},
+      {"required", {"hex"}},
+      {"additionalProperties", false}};
+  const std::string verb = Fields<Spec>::verb;
+  const json schema = {
+      {"$schema", "https://json-schema.org/draft/2020-12/schema"},
+      {"title", "attnscope " + verb + " --spec"},
+      {"description", "Keys are the long options of `attnscope " + verb +
+                          " --help` with _ for -; a key that is absent or null keeps its default."},
+      {"type", "object"},
+      {"properties", std::move(writer.properties)},
+      {"additionalProperties", false},
+      {"$defs", {{"bytes", bytes}}}};
+  return schema.dump(2);
+}
+
 std::string envelope_to_json(const Envelope& envelope) {
   json document;
   std::visit(
@@ -222,13 +294,15 @@ Envelope envelope_from_json(std::string_view text, const std::string& where) {
   return envelope;
 }
 
-std::string resolved_options_json(const CaptureSpec& spec) {
+template <typename Spec>
+std::string resolved_options_json(const Spec& spec) {
   ContentWriter writer;
-  Fields<CaptureSpec>::visit(writer, spec);
+  Fields<Spec>::visit(writer, spec);
   return writer.out.dump();
 }
 
-std::string config_hash(const CaptureSpec& spec, const std::vector<std::string>& input_hashes) {
+template <typename Spec>
+std::string config_hash(const Spec& spec, const std::vector<std::string>& input_hashes) {
   const json document = {{"options", resolved_options_json(spec)}, {"inputs", input_hashes}};
   return sha256_of(document.dump());
 }
@@ -250,7 +324,10 @@ std::vector<std::string> differing_keys(std::string_view resolved_a, std::string
   template std::string verb_of<Spec>();                                     \
   template std::string spec_to_json<Spec>(const Spec&);                     \
   template Spec spec_from_json<Spec>(std::string_view, const std::string&); \
-  template Spec load_spec_file<Spec>(const std::string&)
+  template Spec load_spec_file<Spec>(const std::string&);                   \
+  template std::string spec_schema<Spec>();                                 \
+  template std::string resolved_options_json<Spec>(const Spec&);            \
+  template std::string config_hash<Spec>(const Spec&, const std::vector<std::string>&)
 ATTNSCOPE_SPEC(CaptureSpec);
 ATTNSCOPE_SPEC(DemoSpec);
 ATTNSCOPE_SPEC(DoctorSpec);
@@ -262,6 +339,10 @@ ATTNSCOPE_SPEC(ExportSpec);
 ATTNSCOPE_SPEC(VerifySpec);
 ATTNSCOPE_SPEC(MergeSpec);
 ATTNSCOPE_SPEC(DiffSpec);
+ATTNSCOPE_SPEC(AblateSpec);
+ATTNSCOPE_SPEC(PatchSpec);
+ATTNSCOPE_SPEC(VerdictSpec);
+ATTNSCOPE_SPEC(LensSpec);
 #undef ATTNSCOPE_SPEC
 
 }  // namespace attnscope

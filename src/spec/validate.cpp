@@ -1,68 +1,15 @@
-#include <algorithm>
-#include <initializer_list>
 #include <string>
-#include <utility>
 
-#include "attnscope/spec/capture_spec.h"
 #include "attnscope/spec/file_specs.h"
 #include "attnscope/spec/model_specs.h"
-#include "attnscope/support/error.h"
 #include "attnscope/support/file.h"
-#include "attnscope/support/text.h"
-#include "attnscope/support/utf8.h"
+#include "checks.h"
 
 namespace attnscope {
+
+using namespace spec_checks;  // NOLINT
+
 namespace {
-
-[[noreturn]] void refuse(std::string option, std::string what, std::string expected = "",
-                         std::string got = "", std::string next = "") {
-  throw Error(ErrorKind::input, "SP03",
-              {.where = std::move(option),
-               .what = std::move(what),
-               .expected = std::move(expected),
-               .got = std::move(got),
-               .next = std::move(next)});
-}
-
-void require(const std::string& value, const char* option, const char* next) {
-  if (value.empty()) refuse(option, "is missing", "", "", next);
-}
-
-void check_range(std::int64_t value, std::int64_t low, std::int64_t high, const char* option) {
-  if (value >= low && value <= high) return;
-  refuse(option, "out of range", std::to_string(low) + " to " + std::to_string(high),
-         std::to_string(value));
-}
-
-// run.h5 has run.json beside it; another ending would let two results share one companion.
-void check_result_name(const std::string& out) {
-  static constexpr std::string_view kEnding = ".h5";
-  const std::string name = out.substr(out.rfind('/') + 1);
-  if (out.empty() || (name.ends_with(kEnding) && name.size() > kEnding.size())) return;
-  refuse("--out", "not a name for a result file", "a name that ends in .h5", quote(out));
-}
-
-void require_model(const std::string& model) {
-  require(model, "--model", "give a model folder: -m DIR");
-}
-
-void check_device(const std::string& device) {
-  if (device == "auto" || device == "cpu" || device == "cuda") return;
-  const bool numbered = device.starts_with("cuda:");
-  const auto index = numbered ? parse_integer(std::string_view(device).substr(5)) : std::nullopt;
-  if (index && *index >= 0 && *index < 256) return;
-  refuse("--device", "unknown device", "auto, cpu, cuda or cuda:N", quote(device));
-}
-
-constexpr int kMaxThreads = 1024;
-
-// What no model could accept: an empty part of a list. The rest waits for the model.
-void check_list(const std::string& list, const char* option) {
-  if (list.empty()) return;
-  for (const std::string& part : split(list, ',')) {
-    if (trim(part).empty()) refuse(option, "an empty part in the list", "", quote(list));
-  }
-}
 
 void check_encoding(const PromptSource& prompts, const EncodingOptions& encoding) {
   if (prompts.ids && encoding.chat != ChatChoice::none) {
@@ -70,14 +17,6 @@ void check_encoding(const PromptSource& prompts, const EncodingOptions& encoding
   }
   if (prompts.pair && encoding.chat != ChatChoice::none) {
     refuse("--chat", "cannot be used with --prompt-pair");
-  }
-}
-
-void check_text(const std::optional<std::string>& text, const char* option, InvalidUtf8 policy) {
-  if (!text || policy == InvalidUtf8::replace) return;
-  if (const auto bad = first_invalid_utf8(*text)) {
-    refuse(option, "not valid UTF-8 at byte " + std::to_string(*bad), "", quote(*text),
-           "--invalid-utf8 replace puts U+FFFD there");
   }
 }
 
@@ -115,15 +54,9 @@ void validate(const CaptureSpec& s) {
   check_list(s.layers, "--layers");
   check_list(s.heads, "--heads");
   check_range(s.top_k, 1, 1024, "--topk");
-  check_device(s.compute.device);
-  check_range(s.compute.threads, 0, kMaxThreads, "--threads");
-  check_range(s.compute.batch, 0, 65536, "--batch");
-  check_range(s.shard.count, 1, 1'000'000, "--shard");
-  check_range(s.shard.index, 1, s.shard.count, "--shard");
-  if (s.output.force && s.output.resume) {
-    refuse("--resume", "contradicts --force", "", "",
-           "--resume keeps what is there, --force starts anew");
-  }
+  check_compute(s.compute);
+  check_shard(s.shard);
+  check_resume(s.output);
 }
 
 void validate(const DemoSpec& s) {

@@ -134,6 +134,23 @@ PROMPTS = {
     "long": (24, "x" * 100 + "\ny\n"),
 }
 
+PAIR = ('{"clean":"Today Frank is","corrupt":"Today Nina is","answer":" with","wrong":" far",'
+        '"group":"g","source":"Frank","n":1}')
+# Two bits for the kind, one for misaligned pairs, one for bad lines, the rest for the answers.
+PAIRS = {
+    "jsonl": (0x30, PAIR + "\n\n" + PAIR.replace("Nina", "Nina is") + "\n"),
+    "skip": (0x3C, PAIR.replace("Nina", "Nina is") + "\n[]\n" + PAIR + "\n"),
+    "lists": (0x30, '{"prompt":"Today","answers":[" with"," is"],"wrong_answers":[" far"]}\n'),
+    "ids": (0x30, '{"clean_ids":[0,5],"corrupt_ids":[0,6],"answer_id":7,"wrong_ids":[8,9]}\n'),
+    "label": (0x40, '{"clean":"Today","label":1}\n'),
+    "csv": (0x31, 'clean,corrupted,IO,distractor,template\nToday Frank,"Today Nina", is, far,a\n'),
+    "foreign": (0x39, ",clean,corrupted,correct_idx,incorrect_idx\n4,Today,Frank,30,31\n"),
+    "tsv": (0x22, "\ufeffprompt\tanswer\nToday\t is\n"),
+    "json": (0x33, '{"seq_labels":["a","b"],"word_idxs":{"IO":1},"prompts":[{"clean":"Today Frank",'
+                   '"corrupt":"Today Nina","answers":[" is"],"wrong_answers":[" far"]}]}'),
+    "json-ids": (0x33, '[{"clean":[3,0],"corrupt":[3,1],"answers":[5],"wrong_answers":[6]}]'),
+}
+
 SELECTORS = {
     "layers": (0, "0-3,7,11"), "all": (0, "*"), "backwards": (0, "3-1"),
     "heads": (1, "0.1,1.*,0-2.0,3.4-6"), "heads-all": (1, "all"),
@@ -156,6 +173,11 @@ SPECS = {
     "bare-capture": CAPTURE,
     "ids": {"verb": "capture", "spec": {"model": "m", "ids": [1, 2], "token_types": [0, 1]}},
     "demo": {"verb": "demo", "spec": {"out": "d", "force": True, "threads": 2}},
+    "ablate": {"verb": "ablate", "spec": {"model": "m", "pairs": "p.csv", "unit": "head-pos",
+                                          "method": "zero,mean-pos", "verify": -1, "limit": 3}},
+    "patch": {"verb": "patch", "spec": {"model": "m", "ids": [1], "corrupt_ids": [2], "answer_id": 3,
+                                        "site": "z", "direction": "noise", "floor": 0.5}},
+    "verdict": {"verb": "verdict", "spec": {"model": "m", "pairs": "p.csv", "delta": 0.1}},
     "tokenize": {"verb": "tokenize", "spec": {"model": "m", "prompts": "p.txt", "skip_bad": True}},
     "stats": {"verb": "stats", "spec": {"file": "a.h5", "sort": "max", "top": 3}},
     "export": {"verb": "export", "spec": {"file": "a.h5", "out": "b", "heads": "0.*",
@@ -201,6 +223,8 @@ def main():
     for name, (kind, content) in PROMPTS.items():
         content = content.encode() if isinstance(content, str) else content
         write("prompts", name, bytes([kind]) + content)
+    for name, (kind, content) in PAIRS.items():
+        write("pairs", name, bytes([kind]) + content.encode())
     for name, (kind, content) in SELECTORS.items():
         write("selectors", name, bytes([kind]) + content.encode())
     for name, spec in SPECS.items():

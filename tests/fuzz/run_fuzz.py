@@ -24,6 +24,8 @@ WORDS = {
     "safetensors_header": ["src/checkpoint/safetensors_header.cpp", "src/sites/tensor_view.cpp"],
     "tokenizer_json": ["src/tokenizer/*.cpp"],
     "spec_json": ["src/spec/fields.h", "src/spec/choices.cpp"],
+    "pairs": ["src/data/pairs.cpp", "src/data/pair_reader.cpp", "src/data/pair_columns.cpp",
+              "src/data/answer_encoder.cpp"],
     "prompts": ["src/data/prompt_reader.cpp"],
     "selectors": ["src/sites/site.cpp"],
     "shard_manifest": ["src/storage/output.cpp"],

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -41,6 +42,192 @@ CaptureSpec unusual_capture() {
   return s;
 }
 
+PairSource unusual_pairs() {
+  return {.pairs_file = "p.csv",
+          .prompt = "a",
+          .corrupt = "b",
+          .answer = " c",
+          .wrong = " d",
+          .ids = {{1}},
+          .corrupt_ids = {{2}},
+          .answer_id = 3,
+          .wrong_id = 0,
+          .answer_ids = true,
+          .skip_misaligned = true,
+          .skip_bad = true,
+          .limit = 1LL << 40};
+}
+
+constexpr SweepOptions kUnusualSweep = {.exact = true,
+                                        .naive = true,
+                                        .verify = 0,
+                                        .per_prompt = true,
+                                        .bootstrap = 500,
+                                        .float32_rerun = 6};
+const EncodingOptions kUnusualEncoding = {BosMode::on, InvalidUtf8::replace, ChatChoice::gemma};
+const ComputeOptions kUnusualCompute = {"cuda", ComputeDType::f64, EngineChoice::reference, 2, 3, 4,
+                                        5};
+const DeliveryOptions kUnusualOutput = {"o.h5", true, true, true, true, true};
+
+AblateSpec unusual_ablate() {
+  AblateSpec s;
+  s.model = "m";
+  s.pairs = unusual_pairs();
+  s.encoding = kUnusualEncoding;
+  s.metric = {MetricChoice::kl, "last"};
+  s.unit = UnitChoice::head_pos;
+  s.methods = "mean-pos";
+  s.layers = "1";
+  s.heads = "1.1+1.2";
+  s.neurons = "1.5";
+  s.positions = "last";
+  s.effects = "direct";
+  s.reference = "r.txt";
+  s.vector_file = "v.npy";
+  s.interactions = 3;
+  s.leave_one_in = true;
+  s.sweep = kUnusualSweep;
+  s.compute = kUnusualCompute;
+  s.strict = true;
+  s.fail_on_nan = true;
+  s.shard = {2, 3};
+  s.output = kUnusualOutput;
+  return s;
+}
+
+PatchSpec unusual_patch() {
+  PatchSpec s;
+  s.model = "m";
+  s.pairs = unusual_pairs();
+  s.encoding = kUnusualEncoding;
+  s.metric = {MetricChoice::rank, "-1"};
+  s.sites = "z";
+  s.by = "layer,head";
+  s.direction = PatchDirection::noise;
+  s.layers = "0";
+  s.heads = "1.*";
+  s.positions = "0";
+  s.senders = "9.9";
+  s.receivers = "logits";
+  s.freeze_mlps = true;
+  s.edges = "knockout";
+  s.queries = "last";
+  s.keys = "0";
+  s.window = 5;
+  s.floor = 0.25;
+  s.sweep = kUnusualSweep;
+  s.compute = kUnusualCompute;
+  s.strict = true;
+  s.fail_on_nan = true;
+  s.shard = {2, 3};
+  s.output = kUnusualOutput;
+  return s;
+}
+
+VerdictSpec unusual_verdict() {
+  VerdictSpec s;
+  s.model = "m";
+  s.pairs = unusual_pairs();
+  s.encoding = kUnusualEncoding;
+  s.metric = {MetricChoice::prob, "0"};
+  s.delta = 0.125;
+  s.methods = "zero,optimal";
+  s.layers = "0";
+  s.sources = "subject";
+  s.kv_groups = true;
+  s.control_model = true;
+  s.random_draws = 30;
+  s.html = "v.html";
+  s.sweep = kUnusualSweep;
+  s.compute = kUnusualCompute;
+  s.strict = true;
+  s.fail_on_nan = true;
+  s.shard = {2, 3};
+  s.output = kUnusualOutput;
+  return s;
+}
+
+LensSpec unusual_lens() {
+  LensSpec s;
+  s.model = "m";
+  s.pairs = unusual_pairs();
+  s.encoding = kUnusualEncoding;
+  s.positions = "*";
+  s.top_k = 5;
+  s.attribution = false;
+  s.compute = kUnusualCompute;
+  s.strict = true;
+  s.fail_on_nan = true;
+  s.output = kUnusualOutput;
+  return s;
+}
+
+// Every field comes back, and no field of the unusual spec is written as the default is: a field
+// that is not in the list would be.
+template <typename Spec>
+void expect_complete(const Spec& unusual, std::size_t options) {
+  EXPECT_EQ(spec_from_json<Spec>(spec_to_json(unusual), "test"), unusual);
+  EXPECT_EQ(spec_from_json<Spec>(spec_to_json(Spec{}), "test"), Spec{});
+  EXPECT_EQ(spec_from_json<Spec>("{}", "test"), Spec{});
+  const json written = json::parse(spec_to_json(unusual));
+  const json defaults = json::parse(spec_to_json(Spec{}));
+  EXPECT_EQ(written.size(), options);
+  for (const auto& [key, value] : written.items()) {
+    EXPECT_TRUE(!defaults.contains(key) || defaults.at(key) != value) << key;
+  }
+}
+
+TEST(SpecRoundTrip, EveryFieldOfTheExperimentsComesBack) {
+  expect_complete(unusual_ablate(), 52);
+  expect_complete(unusual_patch(), 55);
+  expect_complete(unusual_verdict(), 49);
+  expect_complete(unusual_lens(), 35);
+}
+
+// The schema knows the keys that are read, their types and their defaults, and no others.
+template <typename Spec>
+void expect_schema(const Spec& unusual) {
+  const json schema = json::parse(spec_schema<Spec>());
+  const json written = json::parse(spec_to_json(unusual));
+  const json defaults = json::parse(spec_to_json(Spec{}));
+  EXPECT_EQ(schema["additionalProperties"], false);
+  ASSERT_EQ(schema["properties"].size(), written.size());
+  for (const auto& [key, value] : written.items()) {
+    ASSERT_TRUE(schema["properties"].contains(key)) << key;
+    const json& property = schema["properties"][key];
+    EXPECT_EQ(property.contains("default"), defaults.contains(key)) << key;
+    if (defaults.contains(key)) {
+      EXPECT_EQ(property["default"], defaults[key]) << key;
+    }
+    if (property.contains("enum")) {
+      const json& names = property["enum"];
+      EXPECT_NE(std::find(names.begin(), names.end(), value), names.end()) << key;
+    } else if (property.contains("type")) {
+      const std::string type = value.is_boolean()          ? "boolean"
+                               : value.is_string()         ? "string"
+                               : value.is_array()          ? "array"
+                               : value.is_number_integer() ? "integer"
+                                                           : "number";
+      EXPECT_EQ(property["type"], type) << key;
+    } else {
+      EXPECT_TRUE(value.is_string()) << key;
+      EXPECT_EQ(property["anyOf"].size(), 2U) << key;
+    }
+  }
+}
+
+TEST(SpecSchema, DescribesWhatIsRead) {
+  expect_schema(unusual_capture());
+  expect_schema(unusual_ablate());
+  expect_schema(unusual_patch());
+  expect_schema(unusual_verdict());
+  expect_schema(unusual_lens());
+  const json schema = json::parse(spec_schema<AblateSpec>());
+  EXPECT_EQ(schema["properties"]["unit"]["enum"],
+            (json{"head", "head-pos", "kv-group", "mlp", "attention", "neuron"}));
+  EXPECT_EQ(schema["properties"]["limit"]["minimum"], 0);
+}
+
 TEST(SpecRoundTrip, EveryFieldOfCaptureComesBack) {
   const CaptureSpec spec = unusual_capture();
   EXPECT_EQ(spec_from_json<CaptureSpec>(spec_to_json(spec), "test"), spec);
@@ -80,7 +267,11 @@ TEST(SpecRoundTrip, EnvelopeCarriesEveryVerb) {
       ExportSpec{"f", "o", "1.2", "1.*", "p", MapChoice::scores, ExportFormat::svg, true},
       VerifySpec{"f", true},
       MergeSpec{{"a", "b\xFF"}, "o", true},
-      DiffSpec{"a", "b", "o", true, true}};
+      DiffSpec{"a", "b", "o", true, true},
+      unusual_ablate(),
+      unusual_patch(),
+      unusual_verdict(),
+      unusual_lens()};
   ASSERT_EQ(all.size(), std::variant_size_v<AnySpec>);
   for (const AnySpec& spec : all) {
     const Envelope envelope{spec, {"attnscope", "x", "\xFE"}};
@@ -116,6 +307,15 @@ TEST(SpecRoundTrip, WrongTypesAreRefused) {
   fails(R"({"model": {"hex": "abc"}})");
   fails(R"({"model": {"hex": "zz"}})");
   fails(R"({"topk": 1, "topk": 2})");
+  const auto ablate_fails = [](const char* text) {
+    EXPECT_THROW(spec_from_json<AblateSpec>(text, "t"), Error) << text;
+  };
+  ablate_fails(R"({"limit": -1})");
+  ablate_fails(R"({"answer_id": 1.5})");
+  ablate_fails(R"({"unit": "heads"})");
+  ablate_fails(R"({"verify": -2})");
+  ablate_fails(R"({"interactions": 99999999999})");
+  EXPECT_THROW(spec_from_json<VerdictSpec>(R"({"delta": "0.1"})", "t"), Error);
   EXPECT_THROW(envelope_from_json(R"({"verb": "frobnicate", "spec": {}})", "t"), Error);
 }
 
@@ -148,6 +348,20 @@ TEST(ResolvedOptions, LeaveOutDeliveryAndPaths) {
     EXPECT_FALSE(kept.contains(key)) << key;
   }
   EXPECT_TRUE(kept.contains("threads"));
+}
+
+TEST(ResolvedOptions, OfAnExperimentLeaveOutDeliveryAndPaths) {
+  const AblateSpec a = unusual_ablate();
+  AblateSpec b = a;
+  b.output = {};
+  b.compute.budget = 0;
+  b.shard = {};
+  b.model = b.reference = b.vector_file = b.pairs.pairs_file = "elsewhere";
+  EXPECT_EQ(config_hash(a, {"x"}), config_hash(b, {"x"}));
+  b.sweep.verify = 1;
+  EXPECT_NE(config_hash(a, {"x"}), config_hash(b, {"x"}));
+  EXPECT_EQ(differing_keys(resolved_options_json(a), resolved_options_json(b)),
+            std::vector<std::string>{"verify"});
 }
 
 TEST(ResolvedOptions, DifferencesAreNamed) {

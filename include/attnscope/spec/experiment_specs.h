@@ -44,12 +44,12 @@ struct MetricOptions {
 
 // How a sweep runs; no option changes what is measured beyond rounding.
 struct SweepOptions {
-  bool exact = false;        // --exact: the shapes of the naive loop, bit-identical to it
-  bool naive = false;        // --naive: one full forward pass a cell, the oracle
-  int verify = -1;           // --verify K: cells run again naively; −1 = 1 %, at least 3; 0 = none
-  bool per_prompt = false;   // --per-prompt: also store every prompt's effect
-  int bootstrap = 10000;     // --resamples: draws of bootstraps and sign flips
-  int float32_rerun = 0;     // --rerun-f32 K: run the K largest cells again in float32
+  bool exact = false;       // --exact: the shapes of the naive loop, bit-identical to it
+  bool naive = false;       // --naive: one full forward pass a cell, the oracle
+  int verify = -1;          // --verify K: cells run again naively; −1 = 1 %, at least 3; 0 = none
+  bool per_prompt = false;  // --per-prompt: also store every prompt's effect
+  int bootstrap = 10000;    // --resamples: draws of bootstraps and sign flips
+  int float32_rerun = 0;    // --rerun-f32 K: run the K largest cells again in float32
 
   bool operator==(const SweepOptions&) const = default;
 };
@@ -62,10 +62,10 @@ struct AblateSpec {
   UnitChoice unit = UnitChoice::head;  // --unit
   // --method: any of zero, mean, mean-pos, resample, vector, optimal, in order, comma-separated
   std::string methods = "zero";
-  std::string layers;     // --layers
-  std::string heads;      // --heads "5.1,6.*" or sets "5.1+5.3,6.0+7.2"
-  std::string neurons;    // --neurons "5.0-99,6.17"; required with --unit neuron
-  std::string positions;  // --positions: head × position cells for these; --unit head-pos
+  std::string layers;             // --layers
+  std::string heads;              // --heads "5.1,6.*" or sets "5.1+5.3,6.0+7.2"
+  std::string neurons;            // --neurons "5.0-99,6.17"; required with --unit neuron
+  std::string positions;          // --positions: head × position cells for these; --unit head-pos
   std::string effects = "total";  // --effect: total, direct
   std::string reference;          // --reference FILE: prompts whose mean is used
   std::string vector_file;        // --vector FILE.npy|.json: the fixed vector [d]
@@ -91,14 +91,14 @@ struct PatchSpec {
   PatchDirection direction = PatchDirection::denoise;  // --direction
   std::string layers, heads, positions;
   // Path patching (Wang et al. 2022): every sender to all receivers at once.
-  std::string senders;    // --senders "9.9,9.6"
-  std::string receivers;  // --receivers "10.7.q,10.7.k,mlp:11,logits"
+  std::string senders;       // --senders "9.9,9.6"
+  std::string receivers;     // --receivers "10.7.q,10.7.k,mlp:11,logits"
   bool freeze_mlps = false;  // --freeze-mlps: MLPs between sender and receiver keep their values
   // Edges of attention: --edge knockout,value-zero with --queries and --keys.
   std::string edges;
   std::string queries, keys;  // --queries, --keys: position lists
   int window = 1;             // --window: layers cut together, centred on each layer
-  double floor = 0.1;         // --floor: recovery drops prompts with |M_clean − M_corrupt| below it
+  double floor = 0.1;  // --floor: recovery drops prompts with |M_clean − M_corrupt| below it
   SweepOptions sweep;
   ComputeOptions compute;
   bool strict = false;
@@ -137,9 +137,9 @@ struct LensSpec {
   PairSource pairs;  // answer and wrong are optional: with them direct attribution is of their
                      // difference, else of the model's own first choice
   EncodingOptions encoding;
-  std::string positions;       // --positions: rows whose attribution is split by source; default last
-  int top_k = 10;              // --topk
-  bool attribution = true;     // --no-attribution
+  std::string positions;    // --positions: rows whose attribution is split by source; default last
+  int top_k = 10;           // --topk
+  bool attribution = true;  // --no-attribution
   ComputeOptions compute;
   bool strict = false;
   bool fail_on_nan = false;

@@ -13,13 +13,15 @@
 #include <vector>
 
 #include "attnscope/spec/capture_spec.h"
+#include "attnscope/spec/experiment_specs.h"
 #include "attnscope/spec/file_specs.h"
 #include "attnscope/spec/model_specs.h"
 
 namespace attnscope {
 
 using AnySpec = std::variant<CaptureSpec, DemoSpec, DoctorSpec, InspectSpec, TokenizeSpec,
-                             StatsSpec, ShowSpec, ExportSpec, VerifySpec, MergeSpec, DiffSpec>;
+                             StatsSpec, ShowSpec, ExportSpec, VerifySpec, MergeSpec, DiffSpec,
+                             AblateSpec, PatchSpec, VerdictSpec, LensSpec>;
 
 // "capture", "demo", …
 template <typename Spec>
@@ -36,6 +38,10 @@ Spec spec_from_json(std::string_view json, const std::string& where);
 template <typename Spec>
 Spec load_spec_file(const std::string& path);
 
+// The JSON Schema (2020-12) of a spec's file: each key with its type, its choices and its default.
+template <typename Spec>
+std::string spec_schema();
+
 struct Envelope {
   AnySpec spec;
   std::vector<std::string> command_line;
@@ -48,11 +54,13 @@ Envelope envelope_from_json(std::string_view json, const std::string& where);
 // What a result file keeps of a spec (options_json): every option that can change the content, with
 // sorted keys. Left out: out, resume, force, quiet, json, dry_run, budget and shard, and paths,
 // which stand in the file by the SHA-256 of what they name.
-std::string resolved_options_json(const CaptureSpec& spec);
+template <typename Spec>
+std::string resolved_options_json(const Spec& spec);
 
 // SHA-256 of the resolved options and the hashes of the inputs (model files, prompt file), in the
 // order given. Two runs with the same value write the same bytes.
-std::string config_hash(const CaptureSpec& spec, const std::vector<std::string>& input_hashes);
+template <typename Spec>
+std::string config_hash(const Spec& spec, const std::vector<std::string>& input_hashes);
 
 // Names of the keys in which two resolved options differ, e.g. {"top_k"}.
 std::vector<std::string> differing_keys(std::string_view resolved_a, std::string_view resolved_b);
