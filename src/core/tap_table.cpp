@@ -26,9 +26,9 @@ at::Tensor same_layout_copy(const at::Tensor& value) {
   return at::empty_strided(value.sizes(), value.strides(), value.options()).copy_(value);
 }
 
-bool has_heads(const SiteInfo& info) {
-  const std::string_view dims = info.dims;
-  return dims.find('h') != std::string_view::npos || dims.find('g') != std::string_view::npos;
+// Whether Intervention::heads can choose among the parts of the site.
+bool has_units(const SiteInfo& info) {
+  return std::string_view(info.dims).find_first_of("hgf") != std::string_view::npos;
 }
 
 [[noreturn]] void fail_use(HookId hook, const std::string& what, const std::string& expected = "") {
@@ -58,8 +58,8 @@ void check_operation(const Intervention& intervention) {
   if (!map && !intervention.k_positions.empty()) {
     fail_use(intervention.hook, "only scores and pattern have key positions");
   }
-  if (!intervention.heads.empty() && !has_heads(info)) {
-    fail_use(intervention.hook, "this site has no heads", info.dims);
+  if (!intervention.heads.empty() && !has_units(info)) {
+    fail_use(intervention.hook, "this site has no heads and no neurons", info.dims);
   }
 }
 
@@ -123,7 +123,7 @@ Selection value_selection(const Intervention& intervention, const RowFrame& fram
                                     : position_slots(intervention.q_positions, frame.q_start,
                                                      frame.first, frame.q_length, where);
   Selection selection = {positions};
-  if (value.dim() == 4) {
+  if (value.dim() == 4 || !intervention.heads.empty()) {
     selection.push_back(head_indices(intervention.heads, value.size(2), where));
   }
   return selection;

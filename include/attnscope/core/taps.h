@@ -69,7 +69,8 @@ enum class Operation {
 };
 
 // An intervention is data. Positions are those of the unpadded row; −1 is the last. Empty lists
-// mean all. `heads` counts query heads at sites with h and kv heads at sites with g.
+// mean all. `heads` counts query heads at sites with h, kv heads at sites with g and neurons at
+// sites with f.
 struct Intervention {
   HookId hook;
   Operation operation = Operation::zero;
