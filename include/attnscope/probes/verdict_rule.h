@@ -1,0 +1,168 @@
+// File: verdict_rule.h
+// From measured effects and attention to verdicts: which units matter, which do not, and whether
+// attention told them apart. A pure function of arrays, fixed before any result is seen.
+// Definitions and calibration: probes/verdict/README.md.
+//
+// Example:
+//   VerdictInput input = …;
+//   input.half_of_cluster = split_clusters(n_clusters, seed);
+//   for (const std::size_t unit : units_to_condition_on(input, 5)) …  // measure conditional
+//   effects const VerdictResult result = judge(input, {.seed = seed}); result.units[3].verdict;
+//   result.paragraph;
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attnscope/stats/effects.h"
+#include "attnscope/stats/split.h"
+
+namespace attnscope {
+
+// Verdicts need this many clusters over both halves.
+inline constexpr std::size_t kVerdictClusters = 20;
+// A ceiling whose interval reaches below this says that the effects themselves are too uncertain.
+inline constexpr double kUsefulCeiling = 0.3;
+
+// All matrices are row-major over all prompts of both halves; an effect is the metric after − the
+// metric before, NaN where it could not be measured.
+struct MethodEffects {
+  std::string name;             // "zero"
+  std::vector<double> total;    // [unit, prompt]
+  std::vector<double> direct;   // [unit, prompt]; empty where the method has none
+  std::vector<double> placebo;  // [unit, prompt]: total effect on an unrelated metric; may be empty
+  // [unit, draw]: mean effect over the estimation half of a random vector as large as the change of
+  // the unit's output; may be empty.
+  std::vector<double> random;
+};
+
+// Effects of removing a unit as well, once unit `given` is removed: M(both) − M(given alone).
+struct ConditionalEffects {
+  std::size_t method = 0;
+  std::size_t given = 0;       // its own row is not read
+  std::vector<double> values;  // [unit, prompt]
+};
+
+// The larger, the louder.
+struct AttentionMeasure {
+  std::string name;            // as it stands in a sentence: "attention mass"
+  std::vector<double> values;  // [unit, prompt]
+};
+
+struct JointEffect {
+  std::size_t method = 0;
+  std::vector<std::size_t> units;
+  std::vector<double> values;  // [prompt]: effect of removing all of them at once
+};
+
+enum class ControlOutcome { not_run, passed, failed };
+
+struct VerdictInput {
+  std::vector<std::string> units;      // "5.1"
+  std::vector<int> layers;             // of each unit
+  std::vector<int> cluster_of_prompt;  // 0 … clusters − 1
+  std::vector<Half> half_of_cluster;
+  std::vector<MethodEffects> methods;  // at least two; the first is the one the sentences are about
+  std::vector<ConditionalEffects> conditional;
+  std::vector<AttentionMeasure> attention;  // the first is the one the sentences are about
+  std::vector<JointEffect> joint;
+  ControlOutcome positive_control = ControlOutcome::not_run;
+  std::string positive_control_note;  // what came out wrong
+};
+
+struct VerdictOptions {
+  double delta = 0;        // smallest effect of interest, > 0
+  double noise_floor = 0;  // effects up to this are rounding: 0 in rankings
+  std::uint64_t seed = 0;
+  int draws = 10000;
+  int threads = 1;
+  std::string unit_noun = "head";      // in sentences, singular
+  std::string metric_unit = "logits";  // what an effect is counted in
+};
+
+enum class Verdict { causal, no_effect, undetermined, withheld };
+// "causal", "no effect", "undetermined", "withheld".
+std::string_view verdict_name(Verdict verdict);
+
+struct UnitMethodResult {
+  EffectEstimate total;
+  int side = 0;  // +1 or −1 where total.ci_sim lies above δ or below −δ
+  double direct = 0;
+  double placebo = 0;
+  double random_percentile = 0;  // share of random vectors with a smaller |effect|
+  double equivalence_p = 0;      // that the total effect lies within ±δ, of this unit alone
+};
+
+struct UnitResult {
+  Verdict verdict = Verdict::undetermined;
+  bool backed_up = false;    // equivalent to none in total, not directly or given another's removal
+  bool unspecific = false;   // |placebo| ≥ ½ |effect| under some method
+  bool like_random = false;  // a random vector does as much: |effect| below 95 % of them
+  std::vector<UnitMethodResult> methods;
+  double total_equivalence_p = 0;  // over methods and, by Holm, over units
+  double equivalence_p = 0;        // of all effects that "no effect" needs, the same way
+  double largest_hidden = 0;       // the direct or conditional effect furthest from 0; NaN if none
+  std::string hidden_where;        // "direct, zero" or "given 9.9, zero"
+  double minimal_detectable = 0;   // of the total effect, under the least precise method
+};
+
+enum class Guide { cannot_tell, wrong_way, poor, partial, good };
+std::string_view guide_name(Guide guide);
+
+// Does an attention measure rank the units of a layer as their |effect| does?
+struct AttentionResult {
+  std::size_t measure = 0, method = 0;
+  double tau = 0;      // stratified_tau_b by layer, estimation half
+  Interval interval;   // BCa cluster bootstrap
+  double p = 0;        // permutations within layers
+  double ceiling = 0;  // the same between the |effects| of the two halves
+  Interval ceiling_interval;
+  Guide guide = Guide::cannot_tell;
+};
+
+// Picked in the selection half, reported from the estimation half.
+struct PickedUnits {
+  std::vector<std::size_t> loudest;  // by the first measure, loudest first
+  std::size_t strongest = 0;         // by |effect| under the first method
+  double strongest_effect = 0;
+  std::size_t strongest_rank = 0;  // 1 = loudest; 0 without attention measures
+};
+
+struct JointResult {
+  double joint = 0;
+  double sum = 0;             // of the single effects
+  EffectEstimate difference;  // joint − sum
+};
+
+struct VerdictResult {
+  double delta = 0;
+  std::size_t prompts = 0, clusters = 0;                        // of both halves
+  std::size_t estimation_prompts = 0, estimation_clusters = 0;  // effects are means over these
+  std::vector<UnitResult> units;
+  std::vector<AttentionResult> attention;  // every measure with every method
+  PickedUnits picked;
+  std::vector<JointResult> joint;
+  double negative_control_p = 0;
+  std::vector<std::string> withheld;  // why there are no verdicts; empty where there are
+  std::string paragraph;
+};
+
+// Throws Error: VD01 (exit 2) when δ is not above 0, VD02 (exit 1) when arrays do not fit together.
+VerdictResult judge(const VerdictInput& input, const VerdictOptions& options);
+
+// 0.02 × the mean of |clean − corrupt| over the prompts of the selection half; without `corrupt`,
+// of |clean|. Nothing where that is not above 0.
+std::optional<double> default_delta(std::span<const double> clean, std::span<const double> corrupt,
+                                    std::span<const int> cluster_of_prompt,
+                                    std::span<const Half> half_of_cluster);
+
+// The `count` units with the largest |direct effect| in the selection half, under whichever method
+// it is largest; largest first.
+std::vector<std::size_t> units_to_condition_on(const VerdictInput& input, std::size_t count);
+
+}  // namespace attnscope

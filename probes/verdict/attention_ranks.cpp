@@ -1,0 +1,222 @@
+#include "attention_ranks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "attnscope/stats/bootstrap.h"
+#include "attnscope/stats/nulls.h"
+#include "attnscope/stats/rank_correlation.h"
+
+namespace attnscope {
+namespace {
+
+// Draws for intervals and p of rank correlations, which need no far tail.
+constexpr int kMostDraws = 2000;
+// Below this share of the largest, an effect is rounding whatever the noise floor says.
+constexpr double kRounding = 1e-9;
+constexpr std::size_t kLoudest = 10;
+
+// A matrix summed by cluster, with clusters outside so that weighted means run over whole rows.
+class WeightedMeans {
+ public:
+  WeightedMeans(std::span<const double> values, std::size_t units, std::span<const int> clusters)
+      : units_(units) {
+    const ClusterSums sums = sum_by_cluster(values, units, clusters);
+    sizes_ = sums.sizes;
+    by_cluster_.resize(sums.sums.size());
+    for (std::size_t u = 0; u < units; ++u) {
+      for (std::size_t c = 0; c < sums.clusters; ++c) {
+        by_cluster_[c * units + u] = sums.of(u)[c];
+      }
+    }
+  }
+
+  // Means over the clusters for which `use` is not 0; all where `use` is empty.
+  std::vector<double> at(std::span<const double> weights, std::span<const char> use = {}) const {
+    std::vector<double> means(units_);
+    double prompts = 0;
+    for (std::size_t c = 0; c < sizes_.size(); ++c) {
+      const double weight = use.empty() || use[c] != 0 ? weights[c] : 0;
+      if (weight == 0) continue;
+      prompts += weight * sizes_[c];
+      for (std::size_t u = 0; u < units_; ++u) means[u] += weight * by_cluster_[c * units_ + u];
+    }
+    for (double& mean : means) mean /= prompts;
+    return means;
+  }
+
+  std::size_t clusters() const { return sizes_.size(); }
+
+ private:
+  std::size_t units_;
+  std::vector<double> sizes_;
+  std::vector<double> by_cluster_;
+};
+
+ResamplingOptions rank_options(const VerdictOptions& options) {
+  return {.draws = std::min(options.draws, kMostDraws),
+          .seed = options.seed,
+          .stream = 1,
+          .threads = options.threads};
+}
+
+struct HalfOfInput {
+  std::vector<int> prompts;
+  std::vector<int> clusters;  // of those prompts
+
+  HalfOfInput(const VerdictInput& input, Half half)
+      : prompts(prompts_of(half, input.half_of_cluster, input.cluster_of_prompt)) {
+    for (const int prompt : prompts) {
+      clusters.push_back(input.cluster_of_prompt[static_cast<std::size_t>(prompt)]);
+    }
+  }
+
+  WeightedMeans means(std::span<const double> values, std::size_t units) const {
+    return {take_prompts(values, units, prompts), units, clusters};
+  }
+};
+
+// τ of measure a with method b at [a · methods + b], of the estimation half.
+std::vector<StatisticInterval> measure_taus(const VerdictInput& input,
+                                            const VerdictOptions& options) {
+  const HalfOfInput half(input, Half::estimation);
+  const std::size_t units = input.units.size(), methods = input.methods.size();
+  std::vector<WeightedMeans> attention, effects;
+  for (const AttentionMeasure& m : input.attention)
+    attention.push_back(half.means(m.values, units));
+  for (const MethodEffects& m : input.methods) effects.push_back(half.means(m.total, units));
+  const ClusterStatistic taus = [&](std::span<const double> weights, std::span<double> out) {
+    std::vector<std::vector<double>> sizes;
+    for (const WeightedMeans& e : effects) {
+      sizes.push_back(effect_sizes(e.at(weights), options.noise_floor));
+    }
+    for (std::size_t a = 0; a < attention.size(); ++a) {
+      const std::vector<double> loudness = attention[a].at(weights);
+      for (std::size_t b = 0; b < methods; ++b) {
+        out[a * methods + b] = stratified_tau_b(loudness, sizes[b], input.layers);
+      }
+    }
+  };
+  return bootstrap_statistics(taus, attention.size() * methods, effects[0].clusters(),
+                              IntervalMethod::bca, rank_options(options));
+}
+
+// τ between the |effects| of the two halves, one a method. Clusters are drawn over both halves.
+std::vector<StatisticInterval> measure_ceilings(const VerdictInput& input,
+                                                const VerdictOptions& options) {
+  const std::size_t units = input.units.size();
+  std::vector<WeightedMeans> effects;
+  for (const MethodEffects& m : input.methods) {
+    effects.emplace_back(m.total, units, input.cluster_of_prompt);
+  }
+  // The clusters that occur, in the order of WeightedMeans.
+  const std::set<int> present(input.cluster_of_prompt.begin(), input.cluster_of_prompt.end());
+  std::vector<char> selected, estimated;
+  for (const int cluster : present) {
+    const Half half = input.half_of_cluster[static_cast<std::size_t>(cluster)];
+    selected.push_back(half == Half::selection ? 1 : 0);
+    estimated.push_back(half == Half::estimation ? 1 : 0);
+  }
+  const ClusterStatistic taus = [&](std::span<const double> weights, std::span<double> out) {
+    for (std::size_t m = 0; m < effects.size(); ++m) {
+      out[m] = stratified_tau_b(
+          effect_sizes(effects[m].at(weights, selected), options.noise_floor),
+          effect_sizes(effects[m].at(weights, estimated), options.noise_floor), input.layers);
+    }
+  };
+  return bootstrap_statistics(taus, effects.size(), present.size(), IntervalMethod::bca,
+                              rank_options(options));
+}
+
+Guide judge_guide(const AttentionResult& result) {
+  if (!result.interval.exists() || !result.ceiling_interval.exists()) return Guide::cannot_tell;
+  if (result.ceiling_interval.low < kUsefulCeiling) return Guide::cannot_tell;
+  if (result.interval.high < 0) return Guide::wrong_way;
+  if (result.interval.high <= 0.3) return Guide::poor;
+  if (result.interval.low >= 0.5) return Guide::good;
+  return result.interval.low > 0 ? Guide::partial : Guide::cannot_tell;
+}
+
+std::vector<double> means_of(const HalfOfInput& half, std::span<const double> values,
+                             std::size_t units) {
+  const WeightedMeans means = half.means(values, units);
+  return means.at(std::vector<double>(means.clusters(), 1.0));
+}
+
+}  // namespace
+
+std::vector<double> effect_sizes(std::vector<double> effects, double noise_floor) {
+  double largest = 0;
+  for (double& effect : effects) {
+    effect = std::fabs(effect);
+    if (!std::isnan(effect)) largest = std::max(largest, effect);
+  }
+  const double floor = std::max(noise_floor, kRounding * largest);
+  for (double& effect : effects) effect = effect <= floor ? 0 : effect;
+  return effects;
+}
+
+std::vector<AttentionResult> compare_ranks(const VerdictInput& input,
+                                           const VerdictOptions& options) {
+  if (input.attention.empty()) return {};
+  const std::vector<StatisticInterval> taus = measure_taus(input, options);
+  const std::vector<StatisticInterval> ceilings = measure_ceilings(input, options);
+  const HalfOfInput half(input, Half::estimation);
+  const std::size_t units = input.units.size();
+  std::vector<AttentionResult> results;
+  for (std::size_t a = 0; a < input.attention.size(); ++a) {
+    const std::vector<double> loudness = means_of(half, input.attention[a].values, units);
+    for (std::size_t m = 0; m < input.methods.size(); ++m) {
+      const StatisticInterval& tau = taus[a * input.methods.size() + m];
+      const std::vector<double> sizes =
+          effect_sizes(means_of(half, input.methods[m].total, units), options.noise_floor);
+      AttentionResult result{
+          .measure = a,
+          .method = m,
+          .tau = tau.estimate,
+          .interval = tau.interval,
+          .p = within_stratum_p(loudness, sizes, input.layers, rank_options(options)),
+          .ceiling = ceilings[m].estimate,
+          .ceiling_interval = ceilings[m].interval};
+      result.guide = judge_guide(result);
+      results.push_back(result);
+    }
+  }
+  return results;
+}
+
+PickedUnits pick_units(const VerdictInput& input, const VerdictOptions& options) {
+  const HalfOfInput selection(input, Half::selection), estimation(input, Half::estimation);
+  const std::size_t units = input.units.size();
+  const std::vector<double>& effects = input.methods.front().total;
+  // NaN ranks last.
+  const auto rank = [](double value) { return std::isnan(value) ? -HUGE_VAL : value; };
+  PickedUnits picked;
+  const std::vector<double> sizes =
+      effect_sizes(means_of(selection, effects, units), options.noise_floor);
+  for (std::size_t u = 1; u < units; ++u) {
+    if (rank(sizes[u]) > rank(sizes[picked.strongest])) picked.strongest = u;
+  }
+  picked.strongest_effect = means_of(estimation, effects, units)[picked.strongest];
+  if (input.attention.empty()) return picked;
+
+  const std::vector<double>& attention = input.attention.front().values;
+  const std::vector<double> loudness = means_of(selection, attention, units);
+  std::vector<std::size_t> order(units);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return rank(loudness[a]) > rank(loudness[b]);
+  });
+  order.resize(std::min(kLoudest, std::max<std::size_t>(1, units / 3)));
+  picked.loudest = order;
+  const std::vector<double> later = means_of(estimation, attention, units);
+  picked.strongest_rank =
+      1 + static_cast<std::size_t>(std::count_if(later.begin(), later.end(), [&](double value) {
+        return rank(value) > rank(later[picked.strongest]);
+      }));
+  return picked;
+}
+
+}  // namespace attnscope

@@ -1,0 +1,244 @@
+#include "sentences.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "attnscope/support/text.h"
+
+namespace attnscope {
+namespace {
+
+std::string number(double value) {
+  return format_number(value, 3);
+}
+
+std::string range(const Interval& interval) {
+  return "[" + number(interval.low) + ", " + number(interval.high) + "]";
+}
+
+std::string ordinal(std::size_t n) {
+  const std::size_t last = n % 10, teens = n % 100;
+  const bool regular = teens >= 11 && teens <= 13;
+  const char* ending = regular || last == 0 || last > 3 ? "th"
+                       : last == 1                      ? "st"
+                       : last == 2                      ? "nd"
+                                                        : "rd";
+  return std::to_string(n) + ending;
+}
+
+// "a", "a and b", "a, b and c"
+std::string list(const std::vector<std::string>& words) {
+  if (words.size() < 2) return words.empty() ? "" : words.front();
+  const std::vector<std::string> all_but_last(words.begin(), words.end() - 1);
+  return join(all_but_last, ", ") + " and " + words.back();
+}
+
+// Writes one verdict's sentences from its numbers.
+class Writer {
+ public:
+  Writer(const VerdictInput& input, const VerdictOptions& options, const VerdictResult& result)
+      : input_(input), options_(options), result_(result) {}
+
+  std::string paragraph() const {
+    std::vector<std::string> sentences;
+    if (!result_.withheld.empty()) sentences.push_back(withheld());
+    if (!result_.attention.empty()) sentences.push_back(guide());
+    sentences.push_back(loudest_and_strongest());
+    if (result_.withheld.empty()) {
+      sentences.push_back(counts());
+      sentences.push_back(marks());
+    }
+    sentences.push_back(self_repair());
+    sentences.push_back(controls());
+    std::erase(sentences, "");
+    return join(sentences, " ");
+  }
+
+ private:
+  std::string noun(std::size_t count) const {
+    return count == 1 ? options_.unit_noun : options_.unit_noun + "s";
+  }
+  std::string unit(double value) const { return number(value) + " " + options_.metric_unit; }
+  std::string bound() const { return "±" + unit(result_.delta); }
+  std::string name(std::size_t u) const { return input_.units[u]; }
+  std::string prompts() const { return count_of(result_.prompts, "prompt"); }
+  std::string these_prompts() const {
+    return result_.prompts == 1 ? "this prompt" : "these " + prompts();
+  }
+
+  std::string withheld() const { return "No verdicts: " + join(result_.withheld, "; ") + "."; }
+
+  std::string guide() const {
+    const AttentionResult& first = result_.attention.front();
+    const std::string& measure = input_.attention[first.measure].name;
+    const std::string tau = "tau-b " + number(first.tau) + " " + range(first.interval);
+    const std::string beginning = "On " + these_prompts() + " " + measure;
+    switch (first.guide) {
+      case Guide::poor:
+        return beginning + " is a poor guide to importance: " + tau + ".";
+      case Guide::wrong_way:
+        return beginning + " points the wrong way: " + tau + ".";
+      case Guide::partial:
+        return beginning + " is a partial guide to importance: " + tau + ".";
+      case Guide::good:
+        return beginning + " is a good guide to importance: " + tau + ".";
+      case Guide::cannot_tell:
+        break;
+    }
+    return "Whether " + measure + " is a guide to importance " + these_prompts() +
+           " cannot tell: " + why_unknown(first, tau) + ".";
+  }
+
+  std::string why_unknown(const AttentionResult& first, const std::string& tau) const {
+    if (std::isnan(first.tau)) {
+      return "no two " + noun(2) + " of a layer differ in both attention and effect";
+    }
+    if (!first.interval.exists()) {
+      return "tau-b is " + number(first.tau) + ", and there are too few clusters for an interval";
+    }
+    if (!(first.ceiling_interval.low >= kUsefulCeiling)) {
+      return "the effects of one half of them rank the " + noun(2) +
+             " of a layer unlike those of the other half, tau-b " + number(first.ceiling) +
+             (first.ceiling_interval.exists() ? " " + range(first.ceiling_interval) : "");
+    }
+    return tau;
+  }
+
+  std::size_t loudest_with(Verdict verdict) const {
+    return static_cast<std::size_t>(
+        std::count_if(result_.picked.loudest.begin(), result_.picked.loudest.end(),
+                      [&](std::size_t u) { return result_.units[u].verdict == verdict; }));
+  }
+
+  std::string loudest() const {
+    const std::size_t count = result_.picked.loudest.size();
+    const std::string claim = " no effect larger than " + bound();
+    if (count == 1) {
+      const std::size_t u = result_.picked.loudest.front();
+      const std::string subject = "The loudest " + noun(1) + ", " + name(u) + ",";
+      if (result_.units[u].verdict == Verdict::no_effect) return subject + " has" + claim;
+      return subject + " is " + std::string(verdict_name(result_.units[u].verdict));
+    }
+    const std::size_t none = loudest_with(Verdict::no_effect);
+    return (none == 0 ? "None" : std::to_string(none)) + " of the " + std::to_string(count) +
+           " loudest " + noun(count) + (none == 1 ? " has" : " have") +
+           (none == 0 ? " been shown to have" : "") + claim;
+  }
+
+  std::string loudest_and_strongest() const {
+    const PickedUnits& picked = result_.picked;
+    std::string strongest = "strongest " + noun(1) + ", " + name(picked.strongest) + " (" +
+                            unit(picked.strongest_effect) + ")";
+    if (picked.strongest_rank == 0) return "The " + strongest + ", was picked on the other half.";
+    strongest += ", ranks " + ordinal(picked.strongest_rank) + " of " +
+                 std::to_string(input_.units.size()) + " in attention.";
+    if (!result_.withheld.empty()) return "The " + strongest;
+    return loudest() + "; the " + strongest;
+  }
+
+  std::vector<std::size_t> with(Verdict verdict) const {
+    std::vector<std::size_t> found;
+    for (std::size_t u = 0; u < result_.units.size(); ++u) {
+      if (result_.units[u].verdict == verdict) found.push_back(u);
+    }
+    return found;
+  }
+
+  std::string counts() const {
+    const std::vector<std::size_t> open = with(Verdict::undetermined);
+    std::string text = "Of " + std::to_string(input_.units.size()) + " " +
+                       noun(input_.units.size()) + " " +
+                       std::to_string(with(Verdict::causal).size()) + " " +
+                       (with(Verdict::causal).size() == 1 ? "is" : "are") + " causal, " +
+                       std::to_string(with(Verdict::no_effect).size()) + " without effect, " +
+                       std::to_string(open.size()) + " undetermined";
+    std::vector<double> smallest;
+    for (const std::size_t u : open) {
+      const double mde = result_.units[u].minimal_detectable;
+      if (!std::isnan(mde)) smallest.push_back(mde);
+    }
+    if (!smallest.empty()) {
+      text += ", where an effect of " + unit(*std::max_element(smallest.begin(), smallest.end())) +
+              " would have been seen in four of five cases";
+    }
+    return text + ".";
+  }
+
+  std::string marks() const {
+    std::vector<std::string> backed_up, unspecific, like_random;
+    for (std::size_t u = 0; u < result_.units.size(); ++u) {
+      const UnitResult& r = result_.units[u];
+      if (r.backed_up) backed_up.push_back(name(u));
+      if (r.verdict != Verdict::causal) continue;
+      if (r.unspecific) unspecific.push_back(name(u));
+      if (r.like_random) like_random.push_back(name(u));
+    }
+    std::vector<std::string> sentences;
+    if (!backed_up.empty()) {
+      sentences.push_back(list(backed_up) + (backed_up.size() == 1 ? " looks" : " look") +
+                          " idle alone but may be backed up: not without direct effect, or not "
+                          "once another is removed.");
+    }
+    if (!unspecific.empty()) {
+      sentences.push_back(list(unspecific) + (unspecific.size() == 1 ? " is" : " are") +
+                          " unspecific: unrelated answers move at least half as much.");
+    }
+    if (!like_random.empty()) {
+      sentences.push_back("For " + list(like_random) +
+                          " a random change of the same size does as much.");
+    }
+    return join(sentences, " ");
+  }
+
+  std::string self_repair() const {
+    std::vector<std::string> sentences;
+    for (std::size_t j = 0; j < result_.joint.size(); ++j) {
+      const JointResult& r = result_.joint[j];
+      std::vector<std::string> names;
+      for (const std::size_t u : input_.joint[j].units) names.push_back(name(u));
+      std::string text = "Removed together, " + list(names) + " change the metric by " +
+                         unit(r.joint) + ", one by one by " + number(r.sum) + " in sum";
+      if (r.difference.ci.exists()) text += " (difference " + range(r.difference.ci) + ")";
+      sentences.push_back(text + ".");
+    }
+    return join(sentences, " ");
+  }
+
+  std::string controls() const {
+    if (std::isnan(result_.negative_control_p) || !result_.withheld.empty()) return "";
+    std::string text;
+    if (input_.positive_control == ControlOutcome::passed) {
+      text = "The positive control came out as planted. ";
+    }
+    return text + "With answers swapped at random nothing stands out: p = " +
+           number(result_.negative_control_p) + ".";
+  }
+
+  const VerdictInput& input_;
+  const VerdictOptions& options_;
+  const VerdictResult& result_;
+};
+
+}  // namespace
+
+std::string too_few_clusters(std::size_t clusters) {
+  return "a verdict needs " + std::to_string(kVerdictClusters) + " clusters of prompts and there " +
+         (clusters == 1 ? "is " : "are ") + std::to_string(clusters);
+}
+
+std::string positive_control_failed(const std::string& note) {
+  return "the positive control, a model whose answer is known, came out wrong" +
+         (note.empty() ? "" : " (" + note + ")");
+}
+
+std::string negative_control_rejects(double p) {
+  return "with answers swapped at random some effect still stands out, p = " + number(p);
+}
+
+std::string verdict_paragraph(const VerdictInput& input, const VerdictOptions& options,
+                              const VerdictResult& result) {
+  return Writer(input, options, result).paragraph();
+}
+
+}  // namespace attnscope

@@ -1,0 +1,94 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "attnscope/probes/verdict_rule.h"
+#include "worlds.h"
+
+namespace attnscope {
+namespace {
+
+VerdictOptions with_delta(double delta) {
+  return {.delta = delta, .seed = 1, .draws = 500};
+}
+
+// Numbers without spread, so that every word is known.
+TEST(VerdictSentences, LoudAndStrongAreDifferentHeads) {
+  World world(
+      {{0, 0, 0, 0, 0, 5}, {0, -3.2, -3.2, -3.2, 0, 1}, {0, 0, 0, 0, 0, 4}, {0, 0, 0, 0, 0, 3}},
+      {.given = {1}});
+  world.input.positive_control = ControlOutcome::passed;
+  const VerdictResult got = judge(world.input, with_delta(.05));
+  EXPECT_EQ(got.paragraph.substr(0, got.paragraph.find(" With answers")),
+            "On these 120 prompts attention mass points the wrong way: tau-b -0.707 [-0.707, "
+            "-0.707]. The loudest head, 0.0, has no effect larger than ±0.05 logits; the strongest "
+            "head, 0.1 (-3.2 logits), ranks 4th of 4 in attention. Of 4 heads 1 is causal, 3 "
+            "without effect, 0 undetermined. The positive control came out as planted.");
+}
+
+TEST(VerdictSentences, TheLoudestTenAreCounted) {
+  std::vector<TrueUnit> units;
+  for (int u = 0; u < 30; ++u) {
+    const double effect = u < 3 || u == 25 ? -1 - u : 0;
+    units.push_back({u / 10, effect, effect, effect, 0, 30.0 - u});
+  }
+  World world(units, {.given = {25}});
+  EXPECT_NE(judge(world.input, with_delta(.1))
+                .paragraph.find("7 of the 10 loudest heads have no effect larger than ±0.1 logits; "
+                                "the strongest head, 2.25 (-26 logits), ranks 26th of 30 in "
+                                "attention."),
+            std::string::npos);
+}
+
+TEST(VerdictSentences, MarksAndSelfRepair) {
+  World world({{0, -5, -5, -5, -4}, {0, .001, -5, 0}, {0, -2, -2, -2}, {0}}, {.given = {0}});
+  world.input.joint.push_back(
+      {.method = 0, .units = {0, 2}, .values = std::vector<double>(120, -10.0)});
+  world.input.methods[0].random.assign(4 * 20, .01);
+  std::fill_n(world.input.methods[0].random.begin() + 2 * 20, 20, 3.0);
+  const std::string text = judge(world.input, with_delta(.1)).paragraph;
+  for (const char* sentence :
+       {"0.1 looks idle alone but may be backed up: not without direct effect, or not once another "
+        "is removed.",
+        "0.0 is unspecific: unrelated answers move at least half as much.",
+        "For 0.2 a random change of the same size does as much.",
+        "Removed together, 0.0 and 0.2 change the metric by -10 logits, one by one by -7 in sum "
+        "(difference [-3, -3])."}) {
+    EXPECT_NE(text.find(sentence), std::string::npos) << sentence << "\n" << text;
+  }
+}
+
+TEST(VerdictSentences, UndeterminedComesWithWhatCouldHaveBeenSeen) {
+  World world({{0, 0}, {0, 0}, {0, 0}}, {.noise = 3, .given = {0}});
+  const VerdictResult got = judge(world.input, with_delta(.01));
+  EXPECT_NE(got.paragraph.find("3 undetermined, where an effect of "), std::string::npos);
+  EXPECT_NE(got.paragraph.find("would have been seen in four of five cases"), std::string::npos);
+  // About (1.96 + .84) × 3 / √60, with 29 degrees of freedom.
+  for (const UnitResult& unit : got.units) EXPECT_NEAR(unit.minimal_detectable, 1.1, .4);
+}
+
+TEST(VerdictSentences, WithheldSaysWhyAndGivesNoVerdict) {
+  World world({{0, -3, -3, -3, 0, 1}, {0}}, {.clusters = 12, .given = {0}});
+  const std::string text = judge(world.input, with_delta(.05)).paragraph;
+  EXPECT_EQ(text.find("No verdicts: a verdict needs 20 clusters of prompts and there are 12."), 0u)
+      << text;
+  EXPECT_EQ(text.find("causal"), std::string::npos) << text;
+  EXPECT_NE(text.find("ranks 1st of 2 in attention"), std::string::npos) << text;
+}
+
+TEST(VerdictSentences, OnePromptAndNoAttention) {
+  World world({{0, -3}, {0}}, {.clusters = 1, .per_cluster = 1});
+  EXPECT_NE(
+      judge(world.input, with_delta(.05))
+          .paragraph.find("Whether attention mass is a guide to importance this prompt cannot "
+                          "tell"),
+      std::string::npos);
+  world.input.attention.clear();
+  const std::string text = judge(world.input, with_delta(.05)).paragraph;
+  EXPECT_EQ(text.find("attention"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace attnscope
