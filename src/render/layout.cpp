@@ -47,7 +47,10 @@ std::string cell_number(float value) {
   const int decimals = std::abs(value) < 9.995F ? 2 : std::abs(value) < 99.95F ? 1 : 0;
   const auto end = std::to_chars(buffer, buffer + sizeof buffer, static_cast<double>(value),
                                  std::chars_format::fixed, decimals);
-  return {buffer, end.ptr};
+  const std::string_view text(buffer, static_cast<std::size_t>(end.ptr - buffer));
+  // "-0.00" would claim a sign that the digits do not show.
+  const bool is_zero = text.find_first_not_of("-0.") == std::string_view::npos;
+  return std::string(text.substr(is_zero && text.front() == '-' ? 1 : 0));
 }
 
 void draw_cells(Scene& scene, const HeatMap& map, const Scale& scale, const MapLook& look,
@@ -207,7 +210,7 @@ double draw_color_bar(Scene& scene, const Scale& scale, const std::string& name,
   const double name_x = corner.x + kBarWidth + 8 + widest + 8 + kSmallSize;
   scene.shapes.push_back(Text{.x = name_x,
                               .y = corner.y + height / 2,
-                              .text = name,
+                              .text = escape_untrusted(name),
                               .size = kSmallSize,
                               .anchor = Anchor::middle,
                               .direction = Direction::upwards,
@@ -227,6 +230,15 @@ double draw_caption(Scene& scene, const std::vector<std::string>& lines, Corner 
     }
   }
   return y - corner.y;
+}
+
+void draw_title(Scene& scene, const std::string& title, Corner corner) {
+  scene.shapes.push_back(Text{.x = corner.x,
+                              .y = corner.y + kTitleSize,
+                              .text = escape_untrusted(title),
+                              .size = kTitleSize,
+                              .weight = Weight::bold,
+                              .color = kInk});
 }
 
 std::string scale_line(const Scale& scale, const std::string& value_name) {

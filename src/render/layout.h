@@ -49,6 +49,8 @@ double draw_color_bar(Scene& scene, const Scale& scale, const std::string& name,
 double draw_caption(Scene& scene, const std::vector<std::string>& lines, Corner corner,
                     double width);
 
+void draw_title(Scene& scene, const std::string& title, Corner corner);
+
 // "color: attention weight from 0 to 0.98 (viridis)".
 std::string scale_line(const Scale& scale, const std::string& value_name);
 

@@ -7,6 +7,7 @@
 #include "attnscope/render/label.h"
 #include "attnscope/support/error.h"
 #include "attnscope/support/utf8.h"
+#include "figure_scene.h"
 #include "layout.h"
 
 namespace attnscope {
@@ -25,15 +26,6 @@ constexpr double kNarrowest = 420;  // room for the caption
 
 std::string bytes_of(const Scene& scene, PictureFormat format) {
   return format == PictureFormat::png ? png_of(scene) : svg_of(scene);
-}
-
-void draw_title(Scene& scene, const std::string& title, Corner corner) {
-  scene.shapes.push_back(Text{.x = corner.x,
-                              .y = corner.y + kTitleSize,
-                              .text = escape_untrusted(title),
-                              .size = kTitleSize,
-                              .weight = Weight::bold,
-                              .color = kInk});
 }
 
 double cell_for(const HeatMap& map) {
@@ -127,33 +119,42 @@ PooledMap thumbnail(const HeatMap& map) {
 
 }  // namespace
 
-std::string draw_picture(const HeatMap& given, PictureFormat format) {
+Scene render::map_scene(const HeatMap& given, Surroundings surroundings) {
   check_heat_map(given);
+  const bool with_text = surroundings == Surroundings::drawn;
   const PooledMap pooled = max_pool(given, static_cast<int>(kMapSide), static_cast<int>(kMapSide));
   const HeatMap& map = pooled.map;
   const Scale scale = map.drawn_scale();
   const MapLook look = look_of(map, cell_for(map), Labels::drawn);
 
+  const double edge = with_text ? kMargin : 4;
   const double axis = map.row_title.empty() ? 0 : kSmallSize + 8;
-  const Corner cells{kMargin + axis + look.labels_width, kMargin + kTitleSize + kSpace};
+  const Corner cells{edge + axis + look.labels_width,
+                     with_text ? kMargin + kTitleSize + kSpace : edge};
   const double map_width = map.columns * look.cell_width;
   const double map_height = map.rows * look.cell_height;
 
   Scene scene;
-  draw_title(scene, map.title, {kMargin, kMargin - 4});
+  if (with_text) draw_title(scene, map.title, {kMargin, kMargin - 4});
   draw_map(scene, map, scale, look, cells, Edges::both);
-  draw_axis_titles(scene, map, look, cells, kMargin);
+  draw_axis_titles(scene, map, look, cells, edge);
   const double bar_x = cells.x + map_width + kSpace;
   const double bar = draw_color_bar(scene, scale, map.value_name, {bar_x, cells.y},
                                     std::clamp(map_height - look.gap, 60.0, 420.0));
-  scene.width = std::max(bar_x + bar + kMargin, kNarrowest);
+  scene.width = std::max(bar_x + bar + edge, with_text ? kNarrowest : 0.0);
   const double below = cells.y + std::max(map_height + look.labels_height, 60.0) +
                        (map.column_title.empty() ? 0 : kSpace) + kSpace / 2;
-  scene.height = below +
-                 draw_caption(scene, caption_of(map.caption, scale, map.value_name, pooled),
-                              {kMargin, below}, scene.width - 2 * kMargin) +
-                 kMargin;
-  return bytes_of(scene, format);
+  scene.height = below;
+  if (with_text) {
+    scene.height += draw_caption(scene, caption_of(map.caption, scale, map.value_name, pooled),
+                                 {kMargin, below}, scene.width - 2 * kMargin) +
+                    kMargin;
+  }
+  return scene;
+}
+
+std::string draw_picture(const HeatMap& map, PictureFormat format) {
+  return bytes_of(map_scene(map, Surroundings::drawn), format);
 }
 
 std::string draw_picture(const HeatMapGrid& grid, PictureFormat format) {

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -41,12 +42,26 @@ struct Cells {
   std::vector<std::optional<Rgb>> colors;  // [rows columns]
 };
 
-using Shape = std::variant<Cells, Line, Text>;
+struct Disc {
+  double x = 0, y = 0;
+  double radius = 4;
+  Rgb fill{};
+  double rim = 0;  // width of a rim that lies inside the radius
+  Rgb rim_color{};
+  std::string hint;  // shown where the pointer rests, in formats that can
+};
+
+using Shape = std::variant<Cells, Line, Text, Disc>;
 
 struct Scene {
   double width = 0, height = 0;
   Rgb background{255, 255, 255};
   std::vector<Shape> shapes;
+
+  template <typename Part>
+  void add(Part part) {
+    shapes.emplace_back(std::in_place_type<Part>, std::move(part));
+  }
 };
 
 // Width of a letter as a share of the size of the text.
@@ -55,5 +70,13 @@ double text_width(const std::string& text, double size);
 
 std::string png_of(const Scene& scene);
 std::string svg_of(const Scene& scene);
+
+// For a page that decides about colours and letters: no background, and each of these colours as
+// the name that the page's style sheet gives it, "var(--ink)".
+struct NamedColor {
+  Rgb color;
+  std::string name;
+};
+std::string inline_svg_of(const Scene& scene, const std::vector<NamedColor>& colors);
 
 }  // namespace attnscope::render

@@ -22,6 +22,22 @@ void draw_cells(Raster& raster, const Cells& cells) {
   }
 }
 
+// A stroke without length is a round dot.
+void draw_disc(Raster& raster, const Disc& disc) {
+  const auto dot = [&](double radius, Rgb color) {
+    draw_line(raster,
+              {.x1 = disc.x,
+               .y1 = disc.y,
+               .x2 = disc.x,
+               .y2 = disc.y,
+               .width = 2 * radius,
+               .color = color},
+              kZoom);
+  };
+  if (disc.rim > 0) dot(disc.radius, disc.rim_color);
+  dot(disc.radius - disc.rim, disc.fill);
+}
+
 }  // namespace
 
 Raster::Raster(int raster_width, int raster_height, Rgb background)
@@ -64,6 +80,7 @@ std::string png_of(const Scene& scene) {
     if (const auto* cells = std::get_if<Cells>(&shape)) draw_cells(raster, *cells);
     if (const auto* line = std::get_if<Line>(&shape)) draw_line(raster, *line, kZoom);
     if (const auto* text = std::get_if<Text>(&shape)) draw_text(raster, *text, kZoom);
+    if (const auto* disc = std::get_if<Disc>(&shape)) draw_disc(raster, *disc);
   }
   return encode_png(raster, kZoom);
 }

@@ -50,8 +50,35 @@ struct ByColor {
   }
 };
 
+// Writes shapes, with names for some colours.
+class SvgWriter {
+ public:
+  explicit SvgWriter(const std::vector<NamedColor>& colors) : colors_(colors) {}
+
+  std::string write(const Cells& cells) const;
+  std::string write(const Line& line) const;
+  std::string write(const Text& text) const;
+  std::string write(const Disc& disc) const;
+  std::string write_all(const std::vector<Shape>& shapes) const {
+    std::string svg;
+    for (const Shape& shape : shapes) {
+      svg += std::visit([this](const auto& part) { return write(part); }, shape);
+    }
+    return svg;
+  }
+
+ private:
+  std::string name_of(Rgb color) const {
+    for (const NamedColor& named : colors_) {
+      if (named.color == color) return named.name;
+    }
+    return hex(color);
+  }
+  const std::vector<NamedColor>& colors_;
+};
+
 // One path a colour; neighbours of one colour are one bar.
-std::string svg_of(const Cells& cells) {
+std::string SvgWriter::write(const Cells& cells) const {
   std::map<Rgb, std::string, ByColor> paths;
   const std::string down = "v" + number(cells.cell_height - cells.gap);
   for (int row = 0; row < cells.rows; ++row) {
@@ -73,20 +100,20 @@ std::string svg_of(const Cells& cells) {
   }
   std::string svg = "<g shape-rendering=\"crispEdges\">\n";
   for (const auto& [color, path] : paths) {
-    svg += "<path fill=\"" + hex(color) + "\" d=\"" + path + "\"/>\n";
+    svg += "<path fill=\"" + name_of(color) + "\" d=\"" + path + "\"/>\n";
   }
   return svg + "</g>\n";
 }
 
-std::string svg_of(const Line& line) {
+std::string SvgWriter::write(const Line& line) const {
   return "<line x1=\"" + number(line.x1) + "\" y1=\"" + number(line.y1) + "\" x2=\"" +
-         number(line.x2) + "\" y2=\"" + number(line.y2) + "\" stroke=\"" + hex(line.color) +
+         number(line.x2) + "\" y2=\"" + number(line.y2) + "\" stroke=\"" + name_of(line.color) +
          "\" stroke-width=\"" + number(line.width) + "\" stroke-linecap=\"round\"/>\n";
 }
 
-std::string svg_of(const Text& text) {
+std::string SvgWriter::write(const Text& text) const {
   std::string svg = "<text x=\"" + number(text.x) + "\" y=\"" + number(text.y) + "\" font-size=\"" +
-                    number(text.size) + "\" fill=\"" + hex(text.color) + "\"";
+                    number(text.size) + "\" fill=\"" + name_of(text.color) + "\"";
   if (text.anchor == Anchor::middle) svg += " text-anchor=\"middle\"";
   if (text.anchor == Anchor::end) svg += " text-anchor=\"end\"";
   if (text.weight == Weight::bold) svg += " font-weight=\"bold\"";
@@ -94,6 +121,16 @@ std::string svg_of(const Text& text) {
     svg += " transform=\"rotate(-90 " + number(text.x) + " " + number(text.y) + ")\"";
   }
   return svg + ">" + escape_xml(text.text) + "</text>\n";
+}
+
+std::string SvgWriter::write(const Disc& disc) const {
+  std::string svg = "<circle cx=\"" + number(disc.x) + "\" cy=\"" + number(disc.y) + "\" r=\"" +
+                    number(disc.radius - disc.rim / 2) + "\" fill=\"" + name_of(disc.fill) + "\"";
+  if (disc.rim > 0) {
+    svg += " stroke=\"" + name_of(disc.rim_color) + "\" stroke-width=\"" + number(disc.rim) + "\"";
+  }
+  if (disc.hint.empty()) return svg + "/>\n";
+  return svg + "><title>" + escape_xml(disc.hint) + "</title></circle>\n";
 }
 
 }  // namespace
@@ -104,15 +141,17 @@ double text_width(const std::string& text, double size) {
 
 std::string svg_of(const Scene& scene) {
   const std::string width = number(scene.width), height = number(scene.height);
-  std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + width + "\" height=\"" +
-                    height + "\" viewBox=\"0 0 " + width + " " + height +
-                    "\" font-family=\"DejaVu Sans Mono,Menlo,Consolas,monospace\">\n"
-                    "<rect width=\"100%\" height=\"100%\" fill=\"" +
-                    hex(scene.background) + "\"/>\n";
-  for (const Shape& shape : scene.shapes) {
-    svg += std::visit([](const auto& part) { return svg_of(part); }, shape);
-  }
-  return svg + "</svg>\n";
+  return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + width + "\" height=\"" + height +
+         "\" viewBox=\"0 0 " + width + " " + height +
+         "\" font-family=\"DejaVu Sans Mono,Menlo,Consolas,monospace\">\n"
+         "<rect width=\"100%\" height=\"100%\" fill=\"" +
+         hex(scene.background) + "\"/>\n" + SvgWriter({}).write_all(scene.shapes) + "</svg>\n";
+}
+
+std::string inline_svg_of(const Scene& scene, const std::vector<NamedColor>& colors) {
+  const std::string width = number(scene.width), height = number(scene.height);
+  return "<svg role=\"img\" width=\"" + width + "\" height=\"" + height + "\" viewBox=\"0 0 " +
+         width + " " + height + "\">\n" + SvgWriter(colors).write_all(scene.shapes) + "</svg>\n";
 }
 
 }  // namespace attnscope::render

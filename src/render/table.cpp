@@ -6,8 +6,12 @@
 #include <cstring>
 
 #include "attnscope/support/error.h"
+#include "csv.h"
 
 namespace attnscope {
+
+using render::csv_field;
+
 namespace {
 
 std::string cell_text(float value) {
@@ -16,16 +20,6 @@ std::string cell_text(float value) {
   char buffer[32];
   const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
   return {buffer, end};
-}
-
-std::string field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + '"';
 }
 
 std::string label_at(const std::vector<std::string>& labels, int index) {
@@ -56,17 +50,27 @@ std::string shape_of(const HeatMap& map) {
 
 }  // namespace
 
+std::string render::csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
 std::string to_csv(const HeatMap& map) {
   check_heat_map(map);
   std::string csv = "position,token";
   for (int column = 0; column < map.columns; ++column) {
     const std::string name =
         std::to_string(map.column_position(column)) + ":" + label_at(map.column_labels, column);
-    csv += "," + field(name);
+    csv += "," + csv_field(name);
   }
   csv += "\r\n";
   for (int row = 0; row < map.rows; ++row) {
-    csv += std::to_string(map.row_position(row)) + "," + field(label_at(map.row_labels, row));
+    csv += std::to_string(map.row_position(row)) + "," + csv_field(label_at(map.row_labels, row));
     for (int column = 0; column < map.columns; ++column)
       csv += "," + cell_text(map.at(row, column));
     csv += "\r\n";
@@ -81,11 +85,11 @@ std::string to_csv(const HeatMapGrid& grid) {
     for (int row = 0; row < map.rows; ++row) {
       for (int column = 0; column < map.columns; ++column) {
         if (map.is_hidden(row, column)) continue;
-        csv += field(map.title) + "," + std::to_string(map.row_position(row)) + "," +
+        csv += csv_field(map.title) + "," + std::to_string(map.row_position(row)) + "," +
                std::to_string(map.column_position(column)) + "," +
-               field(label_at(map.row_labels, row)) + "," +
-               field(label_at(map.column_labels, column)) + "," + cell_text(map.at(row, column)) +
-               "\r\n";
+               csv_field(label_at(map.row_labels, row)) + "," +
+               csv_field(label_at(map.column_labels, column)) + "," +
+               cell_text(map.at(row, column)) + "\r\n";
       }
     }
   }

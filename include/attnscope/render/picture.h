@@ -1,10 +1,11 @@
 // File: picture.h
-// Heat maps as pictures. The same map gives the same bytes.
+// Heat maps and scatter plots as pictures. The same drawing gives the same bytes.
 #pragma once
 
 #include <string>
 
 #include "attnscope/render/heat_map.h"
+#include "attnscope/render/scatter.h"
 
 namespace attnscope {
 
@@ -19,5 +20,9 @@ std::string draw_picture(const HeatMap& map, PictureFormat format);
 
 // A grid of heads on one scale. Token labels stand at the outer edge where there is room for them.
 std::string draw_picture(const HeatMapGrid& grid, PictureFormat format);
+
+// Points with their intervals: causal ones filled, those without effect crossed, undetermined ones
+// hollow; names where there is room.
+std::string draw_picture(const ScatterPlot& plot, PictureFormat format);
 
 }  // namespace attnscope

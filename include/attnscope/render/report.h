@@ -1,0 +1,40 @@
+// File: report.h
+// A verdict as one page that needs nothing else: no network, no other file, readable without a
+// script.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "attnscope/storage/experiment.h"
+#include "attnscope/storage/reader.h"
+#include "attnscope/storage/schema.h"
+
+namespace attnscope {
+
+// The record has `methods`, `cells` and `effect` (experiment.h). The page also shows, where they
+// are there:
+// - texts: `paragraph` {} the finding in words; `withheld` {} why no verdicts are given; `notes`
+//   {"note"}; `controls`, `control_results` ("passed", "failed" or "reported") and
+//   `control_details`
+//   {"control"}; `measures` {"measure"};
+// - numbers by {"method", "cell"} or {"cell"}: intervals, `p_adjusted`, `direct`,
+//   `minimal_effect` (what could have been found); by {"cell", "measure"}: `attention`; by
+//   {"measure"}: `rank_correlation` with `_low`, `_high` and `_p`;
+// - integers {"cell"}: `verdict`, `unspecific` (1 where a placebo metric moves as well);
+// - attributes: `delta`, `ceiling`, `ceiling_low`, `ceiling_high`.
+struct VerdictReport {
+  ModelInfo model;
+  RunInfo run;
+  std::int64_t prompts = 0;
+  std::int64_t clusters = 0;  // 0 = not known
+  ExperimentRecord record;
+};
+
+// HTML 5 in UTF-8. The same report gives the same bytes.
+std::string verdict_report_html(const VerdictReport& report);
+
+// The report of a file; throws RN08 (exit 2) if it holds no verdict.
+VerdictReport verdict_report_of(const CaptureReader& file);
+
+}  // namespace attnscope

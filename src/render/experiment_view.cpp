@@ -1,0 +1,300 @@
+#include "attnscope/render/experiment_view.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "attnscope/support/error.h"
+#include "attnscope/support/text.h"
+#include "attnscope/support/utf8.h"
+#include "csv.h"
+
+namespace attnscope {
+
+using render::csv_field;
+
+namespace {
+
+constexpr int kPromptsCompared = 64;
+
+// Intervals that a figure shows: simultaneous where there are any.
+struct IntervalNames {
+  const char* low;
+  const char* high;
+};
+IntervalNames interval_of(const ExperimentRecord& record) {
+  return record.array("ci_sim_low") != nullptr ? IntervalNames{"ci_sim_low", "ci_sim_high"}
+                                               : IntervalNames{"ci_low", "ci_high"};
+}
+
+[[noreturn]] void fail_figure(const EffectTable& table, const std::string& needs,
+                              const std::string& next) {
+  throw Error(ErrorKind::input, "RN09",
+              {.where = "experiment " + quote(table.record().name),
+               .what = "this figure cannot be drawn of it",
+               .expected = needs,
+               .got = count_of(static_cast<std::uint64_t>(table.cells()), "cell") + " such as " +
+                      (table.cells() > 0 ? quote(table.cell_name(0)) : "none"),
+               .next = next});
+}
+
+bool has_effects(const ExperimentRecord& record) {
+  return record.array("effect") != nullptr && record.text("cells") != nullptr &&
+         record.text("methods") != nullptr;
+}
+
+// A table of rows by layer and columns by head or position.
+struct Places {
+  std::vector<int> layers, columns;
+};
+
+template <typename ColumnOf, typename Wanted>
+Places places_of(const EffectTable& table, const ColumnOf& column_of, const Wanted& wanted) {
+  std::set<int> layers, columns;
+  for (int cell = 0; cell < table.cells(); ++cell) {
+    if (!wanted(cell)) continue;
+    layers.insert(static_cast<int>(table.layer(cell)));
+    columns.insert(static_cast<int>(column_of(cell)));
+  }
+  return {{layers.begin(), layers.end()}, {columns.begin(), columns.end()}};
+}
+
+std::size_t index_of(const std::vector<int>& sorted, std::int64_t value) {
+  return static_cast<std::size_t>(
+      std::lower_bound(sorted.begin(), sorted.end(), static_cast<int>(value)) - sorted.begin());
+}
+
+// The values of the wanted cells at their places; of several at one place the largest.
+template <typename ColumnOf, typename Wanted, typename ValueOf>
+HeatMap map_of(const EffectTable& table, const ColumnOf& column_of, const Wanted& wanted,
+               const ValueOf& value_of) {
+  const Places places = places_of(table, column_of, wanted);
+  HeatMap map;
+  map.rows = static_cast<int>(places.layers.size());
+  map.columns = static_cast<int>(places.columns.size());
+  map.values.assign(places.layers.size() * places.columns.size(),
+                    std::numeric_limits<float>::quiet_NaN());
+  for (int cell = 0; cell < table.cells(); ++cell) {
+    if (!wanted(cell)) continue;
+    float& kept = map.values[index_of(places.layers, table.layer(cell)) * places.columns.size() +
+                             index_of(places.columns, column_of(cell))];
+    const auto value = static_cast<float>(value_of(cell));
+    if (std::isnan(kept) || std::fabs(value) > std::fabs(kept)) kept = value;
+  }
+  for (const int layer : places.layers) map.row_labels.push_back(std::to_string(layer));
+  map.row_positions = places.layers;
+  map.column_positions = places.columns;
+  map.row_title = "layer";
+  return map;
+}
+
+// Effects have a sign: zero is the middle of the colours, whatever the values.
+void show_effects(HeatMap& map, const EffectTable& table) {
+  map.value_name = "effect on " + table.record().metric;
+  double largest = 0;
+  for (const float value : map.values) {
+    if (std::isfinite(value)) largest = std::max(largest, std::fabs(static_cast<double>(value)));
+  }
+  if (largest == 0) largest = 1;
+  map.scale = Scale{-largest, largest, ColorMap::diverging};
+}
+
+bool is_head(const EffectTable& table, int cell, const std::string& kind) {
+  return table.layer(cell) >= 0 && table.head(cell) >= 0 && table.position(cell) < 0 &&
+         table.kind(cell) == kind;
+}
+
+// Heads and kv groups of one file are different units: the kind of the first one is drawn.
+std::string head_kind(const EffectTable& table) {
+  for (int cell = 0; cell < table.cells(); ++cell) {
+    if (is_head(table, cell, table.kind(cell))) return table.kind(cell);
+  }
+  fail_figure(table, "one effect for each head", "try --figure patch-map, or --format csv");
+}
+
+void label_heads(HeatMap& map, const std::string& kind) {
+  for (const int head : map.column_positions) map.column_labels.push_back(std::to_string(head));
+  map.column_title = kind.empty() ? "head" : kind + " group";
+  map.cell_text = CellText::numbers;
+}
+
+PointMark mark_of(std::optional<VerdictLevel> verdict) {
+  if (!verdict) return PointMark::plain;
+  switch (*verdict) {
+    case VerdictLevel::causal:
+      return PointMark::causal;
+    case VerdictLevel::no_effect:
+      return PointMark::no_effect;
+    case VerdictLevel::undetermined:
+    case VerdictLevel::backed_up:
+      break;
+  }
+  return PointMark::undetermined;
+}
+
+std::string csv_number(double value) {
+  return std::isnan(value) ? "" : format_number(value);
+}
+
+// Columns of numbers by method and cell, those of them that the record has.
+std::vector<std::string> number_columns(const ExperimentRecord& record) {
+  std::vector<std::string> names;
+  for (const char* name : {"effect", "ci_low", "ci_high", "ci_sim_low", "ci_sim_high", "p",
+                           "p_adjusted", "direct", "placebo", "recovery"}) {
+    if (record.array(name) != nullptr) names.emplace_back(name);
+  }
+  return names;
+}
+
+}  // namespace
+
+ExperimentRecord find_experiment(const CaptureReader& file, const std::string& name) {
+  std::vector<ExperimentRecord> records = file.experiments();
+  std::vector<std::string> names;
+  for (ExperimentRecord& record : records) {
+    names.push_back(record.name);
+    const bool wanted = name.empty() ? has_effects(record) : record.name == name;
+    if (wanted) return std::move(record);
+  }
+  throw Error(
+      ErrorKind::input, "RN08",
+      {.where = escape_untrusted(file.path(), 4096),
+       .what = name.empty() ? "the file holds no experiment with effects"
+                            : "the file holds no experiment " + quote(name),
+       .expected = "a file of ablate, patch or verdict",
+       .got = names.empty() ? std::string("a file of kind ") + file_kind_name(file.file().kind)
+                            : "experiments " + escape_untrusted(join(names, ", "), 300)});
+}
+
+std::vector<std::string> experiment_caption(const CaptureReader& file, const EffectTable& table,
+                                            int method) {
+  const ModelInfo model = file.model();
+  std::vector<std::string> lines{"model: " + model.name + " (" + model.family + ")"};
+  if (file.prompts() > 0) {
+    const std::string text = file.prompt(0).text;
+    lines.push_back(count_of(static_cast<std::uint64_t>(file.prompts()), "prompt") +
+                    (text.empty() ? "" : ", the first: " + text));
+  }
+  std::int64_t least = -1, most = -1;
+  for (int cell = 0; cell < table.cells(); ++cell) {
+    const std::int64_t n = table.n(method, cell);
+    if (n < 0) continue;
+    least = least < 0 ? n : std::min(least, n);
+    most = std::max(most, n);
+  }
+  std::string line = "metric: " + table.record().metric + "; method: " + table.method_name(method);
+  if (most >= 0) {
+    line += "; n = " + std::to_string(least);
+    if (least != most) line += " to " + std::to_string(most);
+  }
+  lines.push_back(std::move(line));
+  return lines;
+}
+
+HeatMap effect_grid(const EffectTable& table, int method) {
+  const std::string kind = head_kind(table);
+  HeatMap map = map_of(
+      table, [&](int cell) { return table.head(cell); },
+      [&](int cell) { return is_head(table, cell, kind); },
+      [&](int cell) { return table.effect(method, cell); });
+  label_heads(map, kind);
+  map.title = "effect of every " + map.column_title + " (" + table.method_name(method) + ")";
+  show_effects(map, table);
+  return map;
+}
+
+HeatMap attention_grid(const EffectTable& table, int measure) {
+  const std::string kind = head_kind(table);
+  HeatMap map = map_of(
+      table, [&](int cell) { return table.head(cell); },
+      [&](int cell) { return is_head(table, cell, kind); },
+      [&](int cell) { return table.attention(measure, cell); });
+  label_heads(map, kind);
+  map.title = table.measure_name(measure) + " of every " + map.column_title;
+  map.value_name = table.measure_name(measure);
+  return map;
+}
+
+HeatMap patch_map(const EffectTable& table, int method, const std::vector<std::string>& tokens) {
+  const auto wanted = [&](int cell) { return table.layer(cell) >= 0 && table.position(cell) >= 0; };
+  bool found = false;
+  for (int cell = 0; cell < table.cells(); ++cell) found |= wanted(cell);
+  if (!found) {
+    fail_figure(table, "one effect for each layer and position", "try --figure grid");
+  }
+  HeatMap map = map_of(
+      table, [&](int cell) { return table.position(cell); }, wanted,
+      [&](int cell) { return table.effect(method, cell); });
+  show_effects(map, table);
+  for (const int position : map.column_positions) {
+    const auto at = static_cast<std::size_t>(position);
+    const std::string token = at < tokens.size() ? tokens[at] : "";
+    map.column_labels.push_back(token.empty() ? "@" + std::to_string(position) : token);
+  }
+  map.column_title = "position";
+  map.title = "effect by layer and position (" + table.method_name(method) + ")";
+  return map;
+}
+
+std::vector<std::string> common_tokens(const CaptureReader& file) {
+  std::vector<std::string> common;
+  for (int prompt = 0; prompt < std::min(file.prompts(), kPromptsCompared); ++prompt) {
+    const std::vector<std::string> tokens = file.prompt(prompt).tokens.text;
+    if (prompt == 0) common = tokens;
+    common.resize(std::min(common.size(), tokens.size()));
+    for (std::size_t i = 0; i < common.size(); ++i) {
+      if (common[i] != tokens[i]) common[i].clear();
+    }
+  }
+  return common;
+}
+
+ScatterPlot attention_scatter(const EffectTable& table, int measure, int method) {
+  if (table.measures() == 0) {
+    fail_figure(table, "attention measures beside the effects", "draw the file of a verdict");
+  }
+  const IntervalNames interval = interval_of(table.record());
+  ScatterPlot plot;
+  for (int cell = 0; cell < table.cells(); ++cell) {
+    plot.points.push_back({.x = table.attention(measure, cell),
+                           .y = table.effect(method, cell),
+                           .low = table.number(interval.low, method, cell),
+                           .high = table.number(interval.high, method, cell),
+                           .mark = mark_of(table.verdict(cell)),
+                           .label = table.cell_name(cell)});
+  }
+  plot.band = table.record().number_attribute("delta");
+  plot.title = "attention against effect";
+  plot.x_title = "attention: " + table.measure_name(measure);
+  plot.y_title = "effect on " + table.record().metric + " (" + table.method_name(method) + ")";
+  return plot;
+}
+
+std::string to_csv(const EffectTable& table) {
+  const std::vector<std::string> numbers = number_columns(table.record());
+  std::string csv = "cell,layer,head,position,method";
+  for (const std::string& name : numbers) csv += "," + name;
+  csv += ",n,verdict";
+  for (int m = 0; m < table.measures(); ++m) csv += "," + csv_field(table.measure_name(m));
+  csv += "\r\n";
+  const auto index = [](std::int64_t value) { return value < 0 ? "" : std::to_string(value); };
+  for (int cell = 0; cell < table.cells(); ++cell) {
+    for (int method = 0; method < table.methods(); ++method) {
+      csv += csv_field(table.cell_name(cell)) + "," + index(table.layer(cell)) + "," +
+             index(table.head(cell)) + "," + index(table.position(cell)) + "," +
+             csv_field(table.method_name(method));
+      for (const std::string& name : numbers) {
+        csv += "," + csv_number(table.number(name, method, cell));
+      }
+      const auto verdict = table.verdict(cell);
+      csv += "," + index(table.n(method, cell)) + "," +
+             (verdict ? csv_field(verdict_name(*verdict)) : "");
+      for (int m = 0; m < table.measures(); ++m) csv += "," + csv_number(table.attention(m, cell));
+      csv += "\r\n";
+    }
+  }
+  return csv;
+}
+
+}  // namespace attnscope
