@@ -51,16 +51,20 @@ class Verb {
 // Runs the command line and returns the exit code; throws Error.
 int run_command_line(const std::vector<std::string>& arguments);
 
+int run_ablate(const Command& command, const CommandLine& line);
 int run_capture(const Command& command, const CommandLine& line);
 int run_demo(const Command& command, const CommandLine& line);
 int run_diff(const Command& command, const CommandLine& line);
 int run_doctor(const Command& command, const CommandLine& line);
 int run_export(const Command& command, const CommandLine& line);
 int run_inspect(const Command& command, const CommandLine& line);
+int run_lens(const Command& command, const CommandLine& line);
 int run_merge(const Command& command, const CommandLine& line);
+int run_patch(const Command& command, const CommandLine& line);
 int run_show(const Command& command, const CommandLine& line);
 int run_stats(const Command& command, const CommandLine& line);
 int run_tokenize(const Command& command, const CommandLine& line);
+int run_verdict(const Command& command, const CommandLine& line);
 int run_verify(const Command& command, const CommandLine& line);
 
 }  // namespace attnscope::cli

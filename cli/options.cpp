@@ -120,16 +120,37 @@ void Options::text(const Name& name, std::optional<std::string>& out) {
   value(name, [&out](const std::string& text, const std::string&) { out = text; });
 }
 
-void Options::flag(const Name& name, bool& out) {
+void Options::add_flag(const Name& name, std::function<void()> take) {
   const std::string option = shown_name(name.flags);
   app_.add_flag_function(
           name.flags,
-          [option, &out](std::int64_t count) {
+          [option, take = std::move(take)](std::int64_t count) {
             require_once(option, static_cast<std::size_t>(count));
-            out = true;
+            take();
           },
           name.help)
       ->group(group_);
+}
+
+void Options::flag(const Name& name, bool& out) {
+  add_flag(name, [&out] { out = true; });
+}
+
+void Options::off_flag(const Name& name, bool& out) {
+  add_flag(name, [&out] { out = false; });
+}
+
+void Options::number(const Name& name, NumberBounds bounds, double& out) {
+  value(with_default(name, format_number(out)),
+        [bounds, &out](const std::string& text, const std::string& option) {
+          out = parse_bounded(text, bounds, option);
+        });
+}
+
+void Options::number(const Name& name, NumberBounds bounds, std::optional<double>& out) {
+  value(name, [bounds, &out](const std::string& text, const std::string& option) {
+    out = parse_bounded(text, bounds, option);
+  });
 }
 
 void Options::argument(const Name& name, std::string& out) {
@@ -151,6 +172,18 @@ std::int64_t Options::parse_bounded(const std::string& text, Bounds bounds,
                          .what = "not a usable number",
                          .expected = "a whole number from " + std::to_string(bounds.low) + " to " +
                                      std::to_string(bounds.high),
+                         .got = quote(text)});
+}
+
+double Options::parse_bounded(const std::string& text, NumberBounds bounds,
+                              const std::string& option) {
+  const std::optional<double> value = parse_number(text);
+  // A NaN is within no bounds.
+  if (value && *value >= bounds.low && *value <= bounds.high) return *value;
+  fail_argument("CL07", {.where = option,
+                         .what = "not a usable number",
+                         .expected = "a number from " + format_number(bounds.low) + " to " +
+                                     format_number(bounds.high) + ", with a decimal point",
                          .got = quote(text)});
 }
 

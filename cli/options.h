@@ -40,6 +40,11 @@ struct Bounds {
   std::int64_t high = 0;
 };
 
+struct NumberBounds {
+  double low = 0;
+  double high = 0;
+};
+
 // A bad command line: exit 2. `where` is the option as the user writes it.
 [[noreturn]] void fail_argument(const std::string& code, ErrorDetail detail);
 
@@ -66,7 +71,12 @@ class Options {
             out = static_cast<T>(parse_bounded(text, bounds, option));
           });
   }
+  // A finite number within the bounds.
+  void number(const Name& name, NumberBounds bounds, double& out);
+  void number(const Name& name, NumberBounds bounds, std::optional<double>& out);
   void flag(const Name& name, bool& out);
+  // A flag that switches something off: "--no-attribution".
+  void off_flag(const Name& name, bool& out);
   template <typename Choice>
   void choice(Name name, Choice& out) {
     if (name.value.empty()) name.value = join(choice_names<Choice>(), "|");
@@ -79,6 +89,10 @@ class Options {
   void argument(const Name& name, std::string& out);
   void arguments(const Name& name, std::vector<std::string>& out);
 
+  // A whole number within the bounds, for options that take theirs by value(). Throws CL07.
+  static std::int64_t parse_bounded(const std::string& text, Bounds bounds,
+                                    const std::string& option);
+
   // Whether the option was given.
   bool given(const std::string& flag) const;
   // Refuses to have both options on one command line.
@@ -86,8 +100,9 @@ class Options {
 
  private:
   static Name with_default(Name name, const std::string& value);
-  static std::int64_t parse_bounded(const std::string& text, Bounds bounds,
-                                    const std::string& option);
+  static double parse_bounded(const std::string& text, NumberBounds bounds,
+                              const std::string& option);
+  void add_flag(const Name& name, std::function<void()> take);
   using TakeAll = std::function<void(const std::vector<std::string>& values)>;
   CLI::Option* add(const Name& name, TakeAll take);
 

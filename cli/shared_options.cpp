@@ -61,6 +61,55 @@ void add_threads_option(Options& options, int& threads) {
   options.integer({"--threads", "N", "compute threads (default: one a core)"}, kThreads, threads);
 }
 
+void add_compute_options(Options& options, ComputeOptions& compute) {
+  options.group("How to compute");
+  add_device_option(options, compute.device);
+  options.choice({"--dtype", "", "number type of the forward pass"}, compute.dtype);
+  options.choice({"--engine", "",
+                  "attention: step by step, or fused by LibTorch where no map is asked for "
+                  "(default: auto, fused where it can be)"},
+                 compute.engine);
+  add_threads_option(options, compute.threads);
+  options.integer({"--seed", "N", "seed of whatever is random"},
+                  {0, std::numeric_limits<std::int64_t>::max()}, compute.seed);
+  options.value({"--budget", "BYTES",
+                 "refuse to use more memory or disk, as in 500M or 4GiB (default: no limit)"},
+                [&compute](const std::string& text, const std::string& option) {
+                  compute.budget = parse_bytes(text, option);
+                });
+}
+
+void add_rule_options(Options& options, bool& strict, bool& fail_on_nan) {
+  options.flag({"--strict", "", "warnings about the model are errors"}, strict);
+  options.flag({"--fail-on-nan", "", "a NaN in a result is an error"}, fail_on_nan);
+}
+
+void add_positions_note(Verb& verb, const std::string& file) {
+  verb.note("Positions",
+            "3,5-7        tokens, counted from 0; the begin token counts\n"
+            "-1, last     from the end\n"
+            "'\"Mary\"'     every occurrence of the word, all its tokens; '\"Mary#2\"' the second\n"
+            "subject      without quotes: the column of this name in the " +
+                file +
+                " file, which holds\n"
+                "             words of the prompt, or [begin, end] in characters from 0");
+}
+
+void add_long_run_options(Options& options, DeliveryOptions& output) {
+  add_force_option(options, output.force);
+  options.flag({"--resume", "", "go on with an interrupted run of the same options"},
+               output.resume);
+  options.flag({"--dry-run", "", "print the plan and its estimates, then stop"}, output.dry_run);
+  add_json_option(options, output.json);
+  options.flag({"--quiet", "", "no progress, no warnings and no summary"}, output.quiet);
+}
+
+void add_shard_option(Options& options, const std::string& what, ShardChoice& shard) {
+  options.value(
+      {"--shard", "I/N", "do part I of N of the " + what + " (default: all)"},
+      [&shard](const std::string& text, const std::string&) { shard = parse_shard(text); });
+}
+
 void add_result_option(Options& options, const std::string& help, std::string& out) {
   options.text({"-o,--out", "FILE.h5", help}, out);
 }

@@ -1,4 +1,5 @@
 """--help of every verb: one plain sentence, grouped options, examples that run."""
+import json
 import re
 import shlex
 import shutil
@@ -6,6 +7,12 @@ import unittest
 
 import support
 from support import CliTest, run
+
+
+# A verdict needs many pairs, so that a single one is no option.
+INLINE_PAIR = {"prompt", "corrupt", "answer", "wrong", "ids", "corrupt_ids", "answer_id", "wrong_id"}
+UNUSED = {"ablate": {"batch"}, "patch": {"batch"}, "lens": {"batch"},
+          "verdict": {"batch"} | INLINE_PAIR}
 
 
 def examples_of(verb):
@@ -73,6 +80,21 @@ class Help(CliTest):
         named = re.findall(r"^  ([a-z_]+)  ", listed, re.M)
         self.assertEqual(sorted(named), sorted(stored))
         self.assertTrue((support.SOURCE / re.search(r"src/\S+", listed).group(0)).exists())
+
+    def test_the_schema_of_a_spec_has_the_options_as_keys(self):
+        verbs = [v for v in support.VERBS if "--spec-schema" in support.options_of(v)]
+        self.assertIn("capture", verbs)
+        for verb in verbs:
+            with self.subTest(verb=verb):
+                schema = json.loads(self.assert_ok(run(verb, "--spec-schema")).out)
+                options = {name[2:].replace("-", "_") for name in support.options_of(verb)}
+                options -= {"spec", "spec_schema", "help"}
+                if "no_attribution" in options:
+                    options = options - {"no_attribution"} | {"attribution"}
+                # Some verbs have no use for an option that all of their kind share.
+                keys = set(schema["properties"])
+                self.assertLessEqual(options, keys)
+                self.assertLessEqual(keys - options, UNUSED.get(verb, set()))
 
     def test_no_escape_codes_in_a_pipe(self):
         for verb in support.VERBS:

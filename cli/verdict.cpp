@@ -1,0 +1,60 @@
+// attnscope verdict: options → VerdictSpec → attnscope-run.
+#include "experiment_options.h"
+#include "shared_options.h"
+#include "spec_verb.h"
+
+namespace attnscope::cli {
+namespace {
+
+void add_what_options(Options& options, VerdictSpec& spec) {
+  options.group("What to judge");
+  options.text({"--method", "LIST",
+                "at least two of zero, mean, mean-pos, resample, optimal: a head counts as causal "
+                "if two agree"},
+               spec.methods);
+  options.number({"--delta", "X",
+                  "smallest effect of interest (default: 2 % of the mean difference between clean "
+                  "and corrupt, else 2 % of the mean metric)"},
+                 {0, 1e300}, spec.delta);
+  options.text({"--layers", "LIST", "layers, as in 0-3,7 (default: all)"}, spec.layers);
+  options.text({"--source", "NAME",
+                "column that holds the words which the answer is taken from (default: source)"},
+               spec.sources);
+  options.flag({"--kv-groups", "", "verdicts on key-value heads too"}, spec.kv_groups);
+  options.flag({"--control-model", "", "also the same on a model with random weights"},
+               spec.control_model);
+  options.integer({"--controls", "N", "random vectors of the same norm for each head"},
+                  {20, 1'000'000}, spec.random_draws);
+}
+
+}  // namespace
+
+int run_verdict(const Command& command, const CommandLine& line) {
+  return run_spec_verb<VerdictSpec>(command, line, [](Verb& verb, VerdictSpec& spec) {
+    Options& options = verb.options();
+    add_model_option(options, "required", spec.model);
+    add_pair_file_options(verb, spec.pairs);
+    add_encoding_options(options, spec.encoding);
+    add_metric_options(verb, spec.metric);
+    add_what_options(options, spec);
+    add_positions_note(verb, "pairs");
+    add_compute_options(options, spec.compute);
+    add_sweep_options(options, spec.sweep);
+    add_experiment_output_options(options, spec.output);
+    options.text({"--html", "FILE", "the report (default: the name of -o with .html)"}, spec.html);
+    options.flag({"--per-prompt", "", "also store the effect on each prompt"},
+                 spec.sweep.per_prompt);
+    add_shard_option(options, "cells", spec.shard);
+    options.group("Strictness");
+    add_rule_options(options, spec.strict, spec.fail_on_nan);
+    verb.note(
+        "Verdicts",
+        "causal         the 95 % interval over all heads lies beyond +-delta, with one sign,\n"
+        "               under at least two methods\n"
+        "no effect      total and direct effect, and the effect beside the loss of any of\n"
+        "               the five strongest heads, are shown to lie within +-delta\n"
+        "undetermined   neither; the smallest effect that could have been seen is given");
+  });
+}
+
+}  // namespace attnscope::cli
