@@ -14,6 +14,7 @@
 #include "attnscope/core/boundary.h"
 #include "attnscope/core/device.h"
 #include "attnscope/model/model.h"
+#include "attnscope/spec/spec_json.h"
 #include "attnscope/storage/output.h"
 #include "attnscope/storage/reader.h"
 #include "attnscope/support/error.h"
@@ -22,9 +23,9 @@
 #include "attnscope/support/sha256.h"
 #include "attnscope/support/text.h"
 #include "attnscope/support/utf8.h"
+#include "capture_record.h"
 #include "estimate.h"
 #include "prompt_set.h"
-#include "provenance.h"
 #include "shard_sink.h"
 
 namespace attnscope {
@@ -75,15 +76,6 @@ std::vector<int> heads_per_layer(const ModelConfig& config) {
   std::vector<int> heads;
   for (int l = 0; l < config.n_layers; ++l) heads.push_back(config.n_heads(l));
   return heads;
-}
-
-// Neither the file nor its sidecar may take the place of what the capture reads.
-void check_inputs_are_kept(const CaptureSpec& spec, const Checkpoint& checkpoint) {
-  std::vector<std::string> inputs = checkpoint.weight_files;
-  inputs.insert(inputs.end(), {spec.model, checkpoint.config.config_path, checkpoint.tokenizer_json,
-                               checkpoint.tokenizer_config, spec.prompts.prompts_file});
-  check_output_is_no_input(spec.output.out, inputs);
-  check_output_is_no_input(sidecar_path(spec.output.out), inputs);
 }
 
 void check_free_space(const std::string& path, const CapturePlan& plan) {
@@ -298,7 +290,7 @@ class CaptureJob {
 
   void write_sidecar(const std::vector<SkippedLine>& skipped) {
     times_.finished = utc_now();
-    output_->write_sidecar(sidecar_json(resolved_, result_, hashes_, context_, skipped, times_));
+    output_->write_sidecar(sidecar_of(resolved_, result_, hashes_, context_, skipped, times_));
   }
 
  private:
@@ -306,8 +298,8 @@ class CaptureJob {
     OutputOptions options;
     options.path = spec_.output.out;
     options.if_exists = if_exists(spec_.output);
-    options.run_id = run_id(resolved_, hashes);
-    options.config_json = resume_json(resolved_, hashes);
+    options.run_id = config_hash(resolved_, hashes.all());
+    options.config_json = resume_json(resolved_options_json(resolved_), hashes, resolved_.shard);
     options.shards.clear();
     for (const ShardPlan& shard : result_.plan.shards) options.shards.push_back(shard.range);
     options.part = part();
@@ -358,7 +350,7 @@ class CaptureJob {
                          result_.heads,      nan_values, context_.stop};
     ShardRunner runner(run, model, context_.progress);
     const ModelInfo model_record = model_info(checkpoint_, hashes);
-    const RunInfo run_record = run_info(resolved_);
+    const RunInfo run_record = run_info(resolved_.compute, resolved_options_json(resolved_));
     for (std::size_t s = 0; s < result_.plan.shards.size(); ++s) {
       const ShardPlan& shard = result_.plan.shards[s];
       const int index = static_cast<int>(s);
@@ -367,7 +359,7 @@ class CaptureJob {
         continue;
       }
       check_stop(context_.stop);
-      FileInfo file = file_info(run_id(resolved_, hashes));
+      FileInfo file = file_info(FileKind::capture, config_hash(resolved_, hashes.all()));
       file.shard = output.shards() > 1 ? ShardId{index, output.shards()} : part();
       CaptureWriter writer(output.begin(index), file, model_record, run_record,
                            writer_options(result_.plan, shard));
@@ -398,7 +390,7 @@ CaptureResult run_capture(const CaptureSpec& spec, const CaptureContext& context
   CaptureResult result;
   Warnings warnings;
   const Checkpoint checkpoint = open_checkpoint(spec.model, {strictness(spec)}, warnings);
-  check_inputs_are_kept(spec, checkpoint);
+  check_inputs_are_kept(spec.output.out, spec.model, checkpoint, {spec.prompts.prompts_file});
   PromptSet prompts = load_prompts(spec, checkpoint);
   for (const std::string& line : prompts.warnings) warnings.add(line);
   result.plan = plan_capture(checkpoint.config, std::move(prompts.prompts), spec, context.limits);

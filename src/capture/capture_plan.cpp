@@ -293,7 +293,7 @@ CapturePlan plan_capture(const ModelConfig& config, std::vector<EncodedPrompt> p
   for (int l = 0; l < config.n_layers; ++l) plan.statistics_layers.push_back(l);
   for (const EncodedPrompt& prompt : plan.prompts) {
     const std::string where = prompt_place(spec.prompts, prompt.line);
-    check_prompt(config, spec, prompt, where);
+    check_prompt(config, prompt, long_prompts(spec), where);
     plan.positions.push_back(resolve_positions(prompt, spec));
   }
   cut_shards(config, spec, limits, plan);

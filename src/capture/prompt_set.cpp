@@ -29,42 +29,8 @@ std::optional<Tokenizer> load_tokenizer(const Checkpoint& checkpoint) {
 
 }  // namespace
 
-void check_prompt(const ModelConfig& config, const CaptureSpec& spec, const EncodedPrompt& prompt,
-                  const std::string& where) {
-  const auto fail = [&](std::string what, std::string expected, std::string got,
-                        std::string next = "") {
-    throw Error(ErrorKind::input, "CA10",
-                {.where = where,
-                 .what = std::move(what),
-                 .expected = std::move(expected),
-                 .got = std::move(got),
-                 .next = std::move(next)});
-  };
-  for (std::size_t i = 0; i < prompt.ids.size(); ++i) {
-    const std::int64_t id = prompt.ids[i];
-    if (id < 0 || id >= config.d_vocab) {
-      fail("token " + std::to_string(i) + " is outside the vocabulary of the model",
-           "ids from 0 to " + std::to_string(config.d_vocab - 1), std::to_string(id));
-    }
-    const std::int64_t type = prompt.token_types[i];
-    if (type != 0 && config.token_types <= 1) {
-      fail("the model does not tell the two texts of a pair apart: it has no token types",
-           "one text, or token types of 0", "token type " + std::to_string(type));
-    }
-    if (type != 0 && (type < 0 || type >= config.token_types)) {
-      fail("token type of token " + std::to_string(i) + " does not exist in the model",
-           "0 to " + std::to_string(std::max(0, config.token_types - 1)), std::to_string(type));
-    }
-  }
-  const auto length = static_cast<std::int64_t>(prompt.ids.size());
-  if (length <= config.n_context) return;
-  const bool extendable = config.position != PositionKind::learned;
-  if (extendable && spec.beyond_context) return;
-  fail("the prompt is longer than the context of the model",
-       "at most " + count_of(static_cast<std::uint64_t>(config.n_context), "token"),
-       std::to_string(length),
-       extendable ? "shorten it, or allow it with --beyond-context"
-                  : "shorten it: this model has learned positions and no more of them");
+LongPrompts long_prompts(const CaptureSpec& spec) {
+  return spec.beyond_context ? LongPrompts::allowed : LongPrompts::refused_unless_asked;
 }
 
 PromptSet load_prompts(const CaptureSpec& spec, const Checkpoint& checkpoint) {
@@ -82,7 +48,7 @@ PromptSet load_prompts(const CaptureSpec& spec, const Checkpoint& checkpoint) {
     const std::string where = prompt_place(spec.prompts, prompt.line);
     try {
       EncodedPrompt encoded = encode_prompt(prompt, known, options);
-      check_prompt(checkpoint.config, spec, encoded, where);
+      check_prompt(checkpoint.config, encoded, long_prompts(spec), where);
       set.prompts.push_back(std::move(encoded));
     } catch (const Error& error) {
       if (!spec.prompts.skip_bad || error.kind() != ErrorKind::input) rethrow_at(error, where);

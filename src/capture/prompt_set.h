@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "attnscope/capture/provenance.h"
 #include "attnscope/checkpoint/checkpoint.h"
 #include "attnscope/data/encoded_prompt.h"
 #include "attnscope/data/prompt_reader.h"
@@ -24,9 +25,7 @@ struct PromptSet {
 // passed over and counted.
 PromptSet load_prompts(const CaptureSpec& spec, const Checkpoint& checkpoint);
 
-// Throws Error (exit 2) when the model cannot take the prompt: an id outside the vocabulary, a
-// token type that does not exist, more tokens than the context. `where` names the prompt.
-void check_prompt(const ModelConfig& config, const CaptureSpec& spec, const EncodedPrompt& prompt,
-                  const std::string& where);
+// What --beyond-context says.
+LongPrompts long_prompts(const CaptureSpec& spec);
 
 }  // namespace attnscope

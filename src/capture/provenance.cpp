@@ -1,4 +1,4 @@
-#include "provenance.h"
+#include "attnscope/capture/provenance.h"
 
 #include <sys/utsname.h>
 #include <torch/headeronly/version.h>
@@ -8,11 +8,13 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
-#include "attnscope/spec/spec_json.h"
 #include "attnscope/storage/h5.h"
 #include "attnscope/storage/output.h"
 #include "attnscope/support/build_info.h"
+#include "attnscope/support/error.h"
+#include "attnscope/support/file.h"
 #include "attnscope/support/sha256.h"
+#include "attnscope/support/text.h"
 #include "attnscope/support/utf8.h"
 
 namespace attnscope {
@@ -66,28 +68,9 @@ InputHashes hash_inputs(const Checkpoint& checkpoint, const std::string& prompts
   return hashes;
 }
 
-CaptureSpec resolve(const CaptureSpec& spec, const CapturePlan& plan, const std::string& device,
-                    int threads) {
-  CaptureSpec resolved = spec;
-  resolved.compute.device = device;
-  resolved.compute.threads = threads;
-  // Statistics of every layer are wanted, and the fused path gives none.
-  if (spec.compute.engine == EngineChoice::automatic) {
-    resolved.compute.engine = EngineChoice::reference;
-  }
-  const bool packed = plan.layout == FileLayout::packed;
-  resolved.layout = packed ? LayoutChoice::packed : LayoutChoice::prompts;
-  if (spec.hooks.empty() && !plan.hooks.empty()) resolved.hooks = "pattern";
-  return resolved;
-}
-
-std::string run_id(const CaptureSpec& resolved, const InputHashes& hashes) {
-  return config_hash(resolved, {hashes.config, hashes.weights, hashes.tokenizer, hashes.prompts});
-}
-
-FileInfo file_info(const std::string& run_id) {
+FileInfo file_info(FileKind kind, const std::string& run_id) {
   FileInfo info;
-  info.kind = FileKind::capture;
+  info.kind = kind;
   info.run_id = run_id;
   info.tool_version = build_info().version;
   info.git_commit = build_info().git_commit;
@@ -124,30 +107,111 @@ ModelInfo model_info(const Checkpoint& checkpoint, const InputHashes& hashes) {
   return info;
 }
 
-RunInfo run_info(const CaptureSpec& resolved) {
+RunInfo run_info(const ComputeOptions& compute, const std::string& options_json) {
   RunInfo info;
-  info.device = resolved.compute.device;
-  info.dtype = choice_name(resolved.compute.dtype);
-  info.engine = choice_name(resolved.compute.engine);
-  info.threads = resolved.compute.threads;
-  info.seed = static_cast<std::int64_t>(resolved.compute.seed);
+  info.device = compute.device;
+  info.dtype = choice_name(compute.dtype);
+  info.engine = choice_name(compute.engine);
+  info.threads = compute.threads;
+  info.seed = static_cast<std::int64_t>(compute.seed);
   info.libraries = libraries();
-  info.options_json = resolved_options_json(resolved);
+  info.options_json = options_json;
   return info;
 }
 
-std::string resume_json(const CaptureSpec& resolved, const InputHashes& hashes) {
-  json document = json::parse(resolved_options_json(resolved));
+std::string resume_json(const std::string& options_json, const InputHashes& hashes,
+                        const ShardChoice& shard) {
+  json document = json::parse(options_json);
   document["model_config_sha256"] = hashes.config;
   document["model_weights_sha256"] = hashes.weights;
   document["tokenizer_sha256"] = hashes.tokenizer;
   document["prompts_sha256"] = hashes.prompts;
-  document["shard"] =
-      std::to_string(resolved.shard.index) + "/" + std::to_string(resolved.shard.count);
+  document["shard"] = std::to_string(shard.index) + "/" + std::to_string(shard.count);
   document["tool_version"] = build_info().version;
   document["git_commit"] = build_info().git_commit;
   for (const auto& [name, version] : libraries()) document["lib_" + name] = version;
   return document.dump();
+}
+
+PromptRecord prompt_record(const EncodedPrompt& prompt) {
+  PromptRecord record;
+  record.text = prompt.text;
+  for (const Column& column : prompt.columns) {
+    if (column.name == "group") {
+      record.group = column.value;
+    } else if (column.name == "label") {
+      record.label = column.value;
+    } else {
+      record.columns.emplace_back(column.name, column.value);
+    }
+  }
+  if (prompt.pair) record.columns.emplace_back("pair", *prompt.pair);
+  TokenTable& tokens = record.tokens;
+  tokens.ids = prompt.ids;
+  tokens.text = prompt.token_texts;
+  tokens.bytes = prompt.token_bytes;
+  for (std::size_t i = 0; i < prompt.size(); ++i) {
+    const bool placed = prompt.special[i] == 0;
+    const CharSpan span = prompt.offsets[i];
+    tokens.char_offsets.push_back(
+        placed ? std::array<std::int32_t, 2>{static_cast<std::int32_t>(span.begin),
+                                             static_cast<std::int32_t>(span.end)}
+               : std::array<std::int32_t, 2>{-1, -1});
+    tokens.position_ids.push_back(static_cast<std::int32_t>(i));
+    tokens.token_type_ids.push_back(static_cast<std::int32_t>(prompt.token_types[i]));
+    tokens.step.push_back(0);
+  }
+  return record;
+}
+
+void check_prompt(const ModelConfig& config, const EncodedPrompt& prompt, LongPrompts longer,
+                  const std::string& where) {
+  const auto fail = [&](std::string what, std::string expected, std::string got,
+                        std::string next = "") {
+    throw Error(ErrorKind::input, "CA10",
+                {.where = where,
+                 .what = std::move(what),
+                 .expected = std::move(expected),
+                 .got = std::move(got),
+                 .next = std::move(next)});
+  };
+  for (std::size_t i = 0; i < prompt.ids.size(); ++i) {
+    const std::int64_t id = prompt.ids[i];
+    if (id < 0 || id >= config.d_vocab) {
+      fail("token " + std::to_string(i) + " is outside the vocabulary of the model",
+           "ids from 0 to " + std::to_string(config.d_vocab - 1), std::to_string(id));
+    }
+    const std::int64_t type = prompt.token_types[i];
+    if (type != 0 && config.token_types <= 1) {
+      fail("the model does not tell the two texts of a pair apart: it has no token types",
+           "one text, or token types of 0", "token type " + std::to_string(type));
+    }
+    if (type != 0 && (type < 0 || type >= config.token_types)) {
+      fail("token type of token " + std::to_string(i) + " does not exist in the model",
+           "0 to " + std::to_string(std::max(0, config.token_types - 1)), std::to_string(type));
+    }
+  }
+  const auto length = static_cast<std::int64_t>(prompt.ids.size());
+  if (length <= config.n_context) return;
+  const bool extendable = config.position != PositionKind::learned;
+  if (extendable && longer == LongPrompts::allowed) return;
+  const bool askable = extendable && longer == LongPrompts::refused_unless_asked;
+  fail("the prompt is longer than the context of the model",
+       "at most " + count_of(static_cast<std::uint64_t>(config.n_context), "token"),
+       std::to_string(length),
+       askable      ? "shorten it, or allow it with --beyond-context"
+       : extendable ? "shorten it"
+                    : "shorten it: this model has learned positions and no more of them");
+}
+
+void check_inputs_are_kept(const std::string& out, const std::string& model,
+                           const Checkpoint& checkpoint, const std::vector<std::string>& others) {
+  std::vector<std::string> inputs = checkpoint.weight_files;
+  inputs.insert(inputs.end(), {model, checkpoint.config.config_path, checkpoint.tokenizer_json,
+                               checkpoint.tokenizer_config});
+  inputs.insert(inputs.end(), others.begin(), others.end());
+  check_output_is_no_input(out, inputs);
+  check_output_is_no_input(sidecar_path(out), inputs);
 }
 
 std::string utc_now() {
@@ -159,46 +223,35 @@ std::string utc_now() {
   return {text.data(), n};
 }
 
-std::string sidecar_json(const CaptureSpec& resolved, const CaptureResult& result,
-                         const InputHashes& hashes, const CaptureContext& context,
-                         const std::vector<SkippedLine>& skipped, const RunTimes& times) {
-  json document;
-  document[kSidecarHashKey] = result.sha256;
-  document["file_bytes"] = result.file_bytes;
-  document["kind"] = "capture";
+std::string sidecar_json(const Sidecar& sidecar) {
+  json document = json::parse(sidecar.more_json);
+  document[kSidecarHashKey] = sidecar.sha256;
+  document["file_bytes"] = sidecar.file_bytes;
+  document["kind"] = file_kind_name(sidecar.kind);
   document["tool_version"] = build_info().version;
   document["git_commit"] = build_info().git_commit;
   document["compiler"] = build_info().compiler;
   document["build_type"] = build_info().build_type;
   document["libraries"] = libraries();
   document["command_line"] = json::array();
-  for (const std::string& word : context.command_line) {
+  for (const std::string& word : sidecar.command_line) {
     document["command_line"].push_back(shown(word));
   }
   document["host"] = shown(host_name());
-  document["started"] = times.started;
-  document["finished"] = times.finished;
-  document["seconds"] = result.seconds;
-  document["options"] = json::parse(resolved_options_json(resolved));
-  document["model"] = shown(resolved.model);
-  if (!resolved.prompts.prompts_file.empty()) {
-    document["prompts_file"] = {{"path", shown(resolved.prompts.prompts_file)},
-                                {"sha256", hashes.prompts}};
+  document["started"] = sidecar.times.started;
+  document["finished"] = sidecar.times.finished;
+  document["seconds"] = sidecar.seconds;
+  document["options"] = json::parse(sidecar.options_json);
+  document["model"] = shown(sidecar.model);
+  if (!sidecar.input_path.empty()) {
+    document[sidecar.input_key] = {{"path", shown(sidecar.input_path)},
+                                   {"sha256", sidecar.hashes.prompts}};
   }
   document["model_files"] = json::array();
-  for (const auto& [path, hash] : hashes.files) {
+  for (const auto& [path, hash] : sidecar.hashes.files) {
     document["model_files"].push_back({{"path", shown(path)}, {"sha256", hash}});
   }
-  document["prompts"] = result.plan.part.count;
-  document["tokens"] = result.plan.tokens;
-  document["shards"] = result.plan.shards.size();
-  document["shards_kept"] = result.shards_kept;
-  document["non_finite"] = result.non_finite;
-  document["skipped_lines"] = json::array();
-  for (const SkippedLine& line : skipped) {
-    document["skipped_lines"].push_back({{"line", line.line}, {"reason", line.reason}});
-  }
-  document["warnings"] = result.warnings;
+  document["warnings"] = sidecar.warnings;
   return document.dump(2) + "\n";
 }
 

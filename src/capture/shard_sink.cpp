@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "attnscope/capture/provenance.h"
 #include "attnscope/core/tensor_convert.h"
 #include "attnscope/support/error.h"
 #include "estimate.h"
@@ -88,37 +89,6 @@ AttentionPlan attention_plan(const ModelConfig& config, const CapturePlan& plan,
   }
   out.detail = plan.all_tables ? AttentionDetail::all : AttentionDetail::head_stats;
   return out;
-}
-
-PromptRecord prompt_record(const EncodedPrompt& prompt) {
-  PromptRecord record;
-  record.text = prompt.text;
-  for (const Column& column : prompt.columns) {
-    if (column.name == "group") {
-      record.group = column.value;
-    } else if (column.name == "label") {
-      record.label = column.value;
-    } else {
-      record.columns.emplace_back(column.name, column.value);
-    }
-  }
-  if (prompt.pair) record.columns.emplace_back("pair", *prompt.pair);
-  TokenTable& tokens = record.tokens;
-  tokens.ids = prompt.ids;
-  tokens.text = prompt.token_texts;
-  tokens.bytes = prompt.token_bytes;
-  for (std::size_t i = 0; i < prompt.size(); ++i) {
-    const bool placed = prompt.special[i] == 0;
-    const CharSpan span = prompt.offsets[i];
-    tokens.char_offsets.push_back(
-        placed ? std::array<std::int32_t, 2>{static_cast<std::int32_t>(span.begin),
-                                             static_cast<std::int32_t>(span.end)}
-               : std::array<std::int32_t, 2>{-1, -1});
-    tokens.position_ids.push_back(static_cast<std::int32_t>(i));
-    tokens.token_type_ids.push_back(static_cast<std::int32_t>(prompt.token_types[i]));
-    tokens.step.push_back(0);
-  }
-  return record;
 }
 
 ShardSink::ShardSink(const RunContext& run, const ShardPlan& shard, CaptureWriter& writer)

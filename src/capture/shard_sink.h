@@ -87,6 +87,5 @@ class ShardSink : public Observer {
 // The tables of statistics of one prompt, and the record that describes it.
 AttentionPlan attention_plan(const ModelConfig& config, const CapturePlan& plan, int prompt,
                              int top_k);
-PromptRecord prompt_record(const EncodedPrompt& prompt);
 
 }  // namespace attnscope

@@ -16,14 +16,15 @@ namespace {
 constexpr const char* kRows = "rows";
 
 OutputOptions output_options(const SweepOutputOptions& options) {
-  return {.path = options.path,
-          .if_exists = options.if_exists,
-          .run_id = options.file.run_id,
-          .config_json = options.run.options_json,
-          .shard_use = ShardUse::collected,
-          .shards = options.shards,
-          .part = options.file.shard,
-          .before_each_join = {}};
+  return {
+      .path = options.path,
+      .if_exists = options.if_exists,
+      .run_id = options.file.run_id,
+      .config_json = options.resume_json.empty() ? options.run.options_json : options.resume_json,
+      .shard_use = ShardUse::collected,
+      .shards = options.shards,
+      .part = options.file.shard,
+      .before_each_join = {}};
 }
 
 // The common length of the columns; an error of the caller where there is none.

@@ -43,7 +43,8 @@ struct SweepRows {
 struct SweepOutputOptions {
   std::string path;  // OUT.h5
   IfExists if_exists = IfExists::refuse;
-  FileInfo file;  // of OUT.h5; run_id and run.options_json are compared on resume
+  FileInfo file;            // of OUT.h5; its run_id is compared on resume
+  std::string resume_json;  // compared key by key on resume; empty: run.options_json
   ModelInfo model;
   RunInfo run;
   std::vector<ShardRange> shards;  // of the plan: work items

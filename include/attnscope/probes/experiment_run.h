@@ -1,0 +1,128 @@
+// File: experiment_run.h
+// What all experiments begin and end with: the model and the pairs they are given, and the file and
+// its OUT.json that they leave.
+//
+// Example (in run_ablation()):
+//   Warnings warnings;
+//   const ExperimentInputs inputs = open_inputs({.model = spec.model, .pairs = spec.pairs, …},
+//                                               warnings);
+//   … plan; stop here under --dry-run …
+//   const Model model = load_model(inputs.checkpoint, spec.compute, strictness, warnings);
+//   ExperimentOutput output(description_of(FileKind::ablate, resolved, inputs), context, warnings);
+//   … output.sweep() holds the shards; null without -o …
+//   output.finish({record}, result);
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attnscope/capture/provenance.h"
+#include "attnscope/data/pairs.h"
+#include "attnscope/model/model.h"
+#include "attnscope/probes/experiment.h"
+#include "attnscope/spec/pair_source.h"
+#include "attnscope/spec/spec_json.h"
+#include "attnscope/storage/sweep_output.h"
+#include "attnscope/tokenizer/tokenizer.h"
+
+namespace attnscope {
+
+struct InputRequest {
+  std::string model;
+  PairSource pairs;
+  EncodingOptions encoding;
+  PairNeeds needs;  // its vocabulary is filled in
+  Strictness strictness = Strictness::lenient;
+  std::string out;  // must be none of the files that are read; may be empty
+};
+
+struct ExperimentInputs {
+  Checkpoint checkpoint;
+  std::optional<Tokenizer> tokenizer;
+  PairSet pairs;
+};
+
+inline Strictness strictness_of(bool strict) {
+  return strict ? Strictness::strict : Strictness::lenient;
+}
+
+// Opens and checks all that costs little: no weight is read. Throws Error (exit 2) for a pair that
+// the model cannot take.
+ExperimentInputs open_inputs(const InputRequest& request, Warnings& warnings);
+
+// Reads the weights, in the type and on the device that are asked for.
+Model load_model(const Checkpoint& checkpoint, const ComputeOptions& compute, Strictness strictness,
+                 Warnings& warnings);
+Engine engine_of(EngineChoice choice);
+
+// A spec's compute options with every "auto" replaced by what it became. `engine`: what
+// `automatic` became.
+ComputeOptions resolved_compute(const ComputeOptions& compute, EngineChoice engine);
+
+// What a result says of the run that made it.
+struct RunDescription {
+  FileKind kind = FileKind::ablate;
+  std::string options_json;  // resolved_options_json() of the resolved spec
+  std::string run_id;        // config_hash() of it
+  ComputeOptions compute;    // resolved
+  ShardChoice shard;
+  DeliveryOptions delivery;
+  std::string model;       // as given
+  std::string pairs_file;  // as given; may be empty
+  ModelInfo model_info;
+  InputHashes hashes;
+  std::vector<PromptRecord> prompts;  // the clean ones
+};
+
+// Hashes the model's files. `resolved`: AblateSpec, PatchSpec, VerdictSpec or LensSpec with what
+// "auto" became.
+template <typename Spec>
+RunDescription description_of(FileKind kind, const Spec& resolved, const ExperimentInputs& inputs) {
+  RunDescription run;
+  run.kind = kind;
+  run.hashes = hash_inputs(inputs.checkpoint, inputs.pairs.sha256);
+  run.options_json = resolved_options_json(resolved);
+  run.run_id = config_hash(resolved, run.hashes.all());
+  run.compute = resolved.compute;
+  if constexpr (requires { resolved.shard; }) run.shard = resolved.shard;
+  run.delivery = resolved.output;
+  run.model = resolved.model;
+  run.pairs_file = resolved.pairs.pairs_file;
+  run.model_info = model_info(inputs.checkpoint, run.hashes);
+  for (const EncodedPair& pair : inputs.pairs.pairs) {
+    run.prompts.push_back(prompt_record(pair.clean));
+    run.prompts.back().group = pair.group;
+  }
+  return run;
+}
+
+// Where a result goes: OUT.h5, its shards meanwhile, and OUT.json; nowhere without -o.
+class ExperimentOutput {
+ public:
+  // `shards`: of the plan; none where the result is computed in one go.
+  ExperimentOutput(RunDescription run, const ExperimentContext& context,
+                   std::vector<ShardRange> shards, Warnings& warnings);
+
+  // Null without -o.
+  SweepOutput* sweep() { return sweep_ ? &*sweep_ : nullptr; }
+
+  // Writes everything and fills path, sha256, seconds, warnings, device, dtype, engine, model and
+  // threads of the result. Under --resume of a finished run the file stays as it is.
+  void finish(const std::vector<ExperimentRecord>& records, ExperimentResult& result);
+
+ private:
+  RunDescription run_;
+  const ExperimentContext& context_;
+  Warnings& warnings_;
+  std::chrono::steady_clock::time_point start_;
+  RunTimes times_;
+  std::optional<SweepOutput> sweep_;
+};
+
+// Throws ErrorKind::interrupted when the run is to stop.
+void check_stop(const ExperimentContext& context);
+
+}  // namespace attnscope

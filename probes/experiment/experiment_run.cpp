@@ -1,0 +1,167 @@
+#include "attnscope/probes/experiment_run.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <sys/stat.h>
+
+#include <utility>
+
+#include "attnscope/core/boundary.h"
+#include "attnscope/core/device.h"
+#include "attnscope/support/error.h"
+#include "attnscope/support/text.h"
+
+namespace attnscope {
+namespace {
+
+DType load_dtype(ComputeDType dtype) {
+  switch (dtype) {
+    case ComputeDType::f64:
+      return DType::f64;
+    case ComputeDType::bf16:
+      return DType::bf16;
+    case ComputeDType::f16:
+      return DType::f16;
+    case ComputeDType::f32:
+      break;
+  }
+  return DType::f32;
+}
+
+std::uint64_t file_size(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 ? static_cast<std::uint64_t>(info.st_size) : 0;
+}
+
+IfExists if_exists(const DeliveryOptions& delivery) {
+  if (delivery.force) return IfExists::force;
+  return delivery.resume ? IfExists::resume : IfExists::refuse;
+}
+
+void check_prompts(const ExperimentInputs& inputs, const PairSource& source) {
+  for (const EncodedPair& pair : inputs.pairs.pairs) {
+    const std::string where = pair_place(source, pair.line);
+    check_prompt(inputs.checkpoint.config, pair.clean, LongPrompts::refused, where);
+    if (!pair.corrupt) continue;
+    check_prompt(inputs.checkpoint.config, *pair.corrupt, LongPrompts::refused,
+                 where + ", corrupt");
+  }
+}
+
+std::string sidecar_of(const RunDescription& run, const ExperimentContext& context,
+                       const RunTimes& times, const ExperimentResult& result) {
+  std::string counts = "{\"prompts\": " + std::to_string(result.prompts) +
+                       ", \"clusters\": " + std::to_string(result.clusters) +
+                       ", \"misaligned\": " + std::to_string(result.misaligned) +
+                       ", \"cells\": " + std::to_string(result.cells) + "}";
+  return sidecar_json({.kind = run.kind,
+                       .sha256 = result.sha256,
+                       .file_bytes = file_size(result.path),
+                       .options_json = run.options_json,
+                       .command_line = context.command_line,
+                       .times = times,
+                       .seconds = result.seconds,
+                       .model = run.model,
+                       .input_key = "pairs_file",
+                       .input_path = run.pairs_file,
+                       .hashes = run.hashes,
+                       .warnings = result.warnings,
+                       .more_json = std::move(counts)});
+}
+
+}  // namespace
+
+ExperimentInputs open_inputs(const InputRequest& request, Warnings& warnings) {
+  ExperimentInputs inputs;
+  inputs.checkpoint = open_checkpoint(request.model, {request.strictness}, warnings);
+  const Checkpoint& checkpoint = inputs.checkpoint;
+  if (!request.out.empty()) {
+    check_inputs_are_kept(request.out, request.model, checkpoint, {request.pairs.pairs_file});
+  }
+  if (!checkpoint.tokenizer_json.empty()) {
+    inputs.tokenizer = Tokenizer::load(checkpoint.tokenizer_json, checkpoint.tokenizer_config);
+  }
+  PairNeeds needs = request.needs;
+  needs.vocabulary = checkpoint.config.d_vocab;
+  inputs.pairs = load_pairs(request.pairs, request.encoding,
+                            inputs.tokenizer ? &*inputs.tokenizer : nullptr, needs, warnings);
+  check_prompts(inputs, request.pairs);
+  return inputs;
+}
+
+Model load_model(const Checkpoint& checkpoint, const ComputeOptions& compute, Strictness strictness,
+                 Warnings& warnings) {
+  LoadOptions load;
+  load.dtype = load_dtype(compute.dtype);
+  load.device = parse_device(compute.device);
+  load.strictness = strictness;
+  return at_boundary("loading the weights",
+                     [&] { return Model::load(checkpoint, load, warnings); });
+}
+
+Engine engine_of(EngineChoice choice) {
+  switch (choice) {
+    case EngineChoice::reference:
+      return Engine::reference;
+    case EngineChoice::aten:
+      return Engine::aten;
+    case EngineChoice::automatic:
+      break;
+  }
+  return Engine::automatic;
+}
+
+ComputeOptions resolved_compute(const ComputeOptions& compute, EngineChoice engine) {
+  ComputeOptions resolved = compute;
+  resolved.device = parse_device(compute.device).str();
+  resolved.threads = at::get_num_threads();
+  if (compute.engine == EngineChoice::automatic) resolved.engine = engine;
+  return resolved;
+}
+
+ExperimentOutput::ExperimentOutput(RunDescription run, const ExperimentContext& context,
+                                   std::vector<ShardRange> shards, Warnings& warnings)
+    : run_(std::move(run)),
+      context_(context),
+      warnings_(warnings),
+      start_(std::chrono::steady_clock::now()),
+      times_{.started = utc_now()} {
+  if (run_.delivery.out.empty()) return;
+  FileInfo file = file_info(run_.kind, run_.run_id);
+  if (run_.shard.count > 1) file.shard = ShardId{run_.shard.index - 1, run_.shard.count};
+  sweep_.emplace(
+      SweepOutputOptions{.path = run_.delivery.out,
+                         .if_exists = if_exists(run_.delivery),
+                         .file = file,
+                         .resume_json = resume_json(run_.options_json, run_.hashes, run_.shard),
+                         .model = run_.model_info,
+                         .run = run_info(run_.compute, run_.options_json),
+                         .shards = std::move(shards)},
+      warnings);
+}
+
+void ExperimentOutput::finish(const std::vector<ExperimentRecord>& records,
+                              ExperimentResult& result) {
+  result.device = run_.compute.device;
+  result.dtype = choice_name(run_.compute.dtype);
+  result.engine = choice_name(run_.compute.engine);
+  result.threads = run_.compute.threads;
+  result.model = run_.model_info.name;
+  if (sweep_) {
+    result.sha256 = sweep_->finish(run_.prompts, records);
+    result.path = run_.delivery.out;
+  }
+  result.warnings = warnings_.lines();
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  if (!sweep_) return;
+  times_.finished = utc_now();
+  sweep_->write_sidecar(sidecar_of(run_, context_, times_, result));
+}
+
+void check_stop(const ExperimentContext& context) {
+  if (context.stop == nullptr || !*context.stop) return;
+  throw Error(ErrorKind::interrupted, "EP01",
+              {.what = "stopped", .next = "go on with --resume if -o names a file"});
+}
+
+}  // namespace attnscope

@@ -1,0 +1,52 @@
+#include "capture_record.h"
+
+#include <nlohmann/json.hpp>
+
+#include "attnscope/spec/spec_json.h"
+
+namespace attnscope {
+
+CaptureSpec resolve(const CaptureSpec& spec, const CapturePlan& plan, const std::string& device,
+                    int threads) {
+  CaptureSpec resolved = spec;
+  resolved.compute.device = device;
+  resolved.compute.threads = threads;
+  // Statistics of every layer are wanted, and the fused path gives none.
+  if (spec.compute.engine == EngineChoice::automatic) {
+    resolved.compute.engine = EngineChoice::reference;
+  }
+  const bool packed = plan.layout == FileLayout::packed;
+  resolved.layout = packed ? LayoutChoice::packed : LayoutChoice::prompts;
+  if (spec.hooks.empty() && !plan.hooks.empty()) resolved.hooks = "pattern";
+  return resolved;
+}
+
+std::string sidecar_of(const CaptureSpec& resolved, const CaptureResult& result,
+                       const InputHashes& hashes, const CaptureContext& context,
+                       const std::vector<SkippedLine>& skipped, const RunTimes& times) {
+  nlohmann::json more;
+  more["prompts"] = result.plan.part.count;
+  more["tokens"] = result.plan.tokens;
+  more["shards"] = result.plan.shards.size();
+  more["shards_kept"] = result.shards_kept;
+  more["non_finite"] = result.non_finite;
+  more["skipped_lines"] = nlohmann::json::array();
+  for (const SkippedLine& line : skipped) {
+    more["skipped_lines"].push_back({{"line", line.line}, {"reason", line.reason}});
+  }
+  return sidecar_json({.kind = FileKind::capture,
+                       .sha256 = result.sha256,
+                       .file_bytes = result.file_bytes,
+                       .options_json = resolved_options_json(resolved),
+                       .command_line = context.command_line,
+                       .times = times,
+                       .seconds = result.seconds,
+                       .model = resolved.model,
+                       .input_key = "prompts_file",
+                       .input_path = resolved.prompts.prompts_file,
+                       .hashes = hashes,
+                       .warnings = result.warnings,
+                       .more_json = more.dump()});
+}
+
+}  // namespace attnscope

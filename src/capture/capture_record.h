@@ -1,0 +1,23 @@
+// File: capture_record.h
+// What a capture's file and OUT.json say about the run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "attnscope/capture/capture.h"
+#include "attnscope/capture/provenance.h"
+#include "attnscope/data/prompt_reader.h"
+
+namespace attnscope {
+
+// The spec with every "auto" replaced by what it became.
+CaptureSpec resolve(const CaptureSpec& spec, const CapturePlan& plan, const std::string& device,
+                    int threads);
+
+// The text of OUT.json.
+std::string sidecar_of(const CaptureSpec& resolved, const CaptureResult& result,
+                       const InputHashes& hashes, const CaptureContext& context,
+                       const std::vector<SkippedLine>& skipped, const RunTimes& times);
+
+}  // namespace attnscope
