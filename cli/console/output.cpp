@@ -49,6 +49,12 @@ void print_warnings(const std::vector<std::string>& lines) {
   for (const std::string& line : lines) note("attnscope: warning: " + line + "\n");
 }
 
+std::string shell_path(const std::string& path) {
+  const std::string shown = escape_untrusted(path, 4096);
+  const bool plain = shown == path && path.find_first_of(" '\"$&;()<>|*?[]#~`") == path.npos;
+  return plain ? path : "'" + shown + "'";
+}
+
 bool progress_visible() {
   return ::isatty(STDERR_FILENO) == 1;
 }

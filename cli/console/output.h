@@ -19,6 +19,9 @@ void note(std::string_view text);
 // One line "attnscope: warning: …" each, on standard error.
 void print_warnings(const std::vector<std::string>& lines);
 
+// A path as an argument of a command that the user may type next.
+std::string shell_path(const std::string& path);
+
 // Whether standard error is a terminal, so that progress may be drawn there.
 bool progress_visible();
 

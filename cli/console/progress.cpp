@@ -26,7 +26,8 @@ std::string format_duration(double seconds) {
   return std::to_string(s / 3600) + " h " + two_digits(s % 3600 / 60) + " min";
 }
 
-std::string progress_line(const ProgressState& state, const std::string& items) {
+std::string progress_line(const ProgressState& state, const std::string& items,
+                          const std::string& parts) {
   const double part = state.tokens_total > 0 ? static_cast<double>(state.tokens_done) /
                                                    static_cast<double>(state.tokens_total)
                                              : 0;
@@ -36,14 +37,14 @@ std::string progress_line(const ProgressState& state, const std::string& items) 
   line += " " + std::to_string(state.items_done) + "/" + std::to_string(state.items_total) + " " +
           items;
   if (state.tokens_per_second > 0) {
-    line += ", " + format_number(std::round(state.tokens_per_second)) + " tokens/s";
+    line += ", " + format_number(std::round(state.tokens_per_second)) + " " + parts + "/s";
   }
   if (state.seconds_left > 0) line += ", " + format_duration(state.seconds_left) + " left";
   return line;
 }
 
-ProgressBar::ProgressBar(std::string items)
-    : items_(std::move(items)), visible_(progress_visible()) {}
+ProgressBar::ProgressBar(std::string items, std::string parts)
+    : items_(std::move(items)), parts_(std::move(parts)), visible_(progress_visible()) {}
 
 ProgressBar::~ProgressBar() {
   if (drawn_) note(kClearLine);
@@ -55,7 +56,7 @@ void ProgressBar::update(const ProgressState& state) {
   if (drawn_ && now - last_ < kBetweenDraws) return;
   last_ = now;
   drawn_ = true;
-  note(kClearLine + progress_line(state, items_));
+  note(kClearLine + progress_line(state, items_, parts_));
 }
 
 }  // namespace attnscope::console

@@ -11,8 +11,8 @@ namespace attnscope::console {
 
 class ProgressBar : public ProgressListener {
  public:
-  // `items` is what is counted, e.g. "prompts".
-  explicit ProgressBar(std::string items);
+  // `items` is what is counted, e.g. "prompts", `parts` what the speed is told in, e.g. "tokens".
+  ProgressBar(std::string items, std::string parts);
   // Leaves the line of the bar empty.
   ~ProgressBar() override;
   ProgressBar(const ProgressBar&) = delete;
@@ -23,13 +23,15 @@ class ProgressBar : public ProgressListener {
  private:
   using Clock = std::chrono::steady_clock;
   std::string items_;
+  std::string parts_;
   bool visible_;
   bool drawn_ = false;
   Clock::time_point last_;
 };
 
 // "████░░░░ 3/10 prompts, 512 tokens/s, 12 s left".
-std::string progress_line(const ProgressState& state, const std::string& items);
+std::string progress_line(const ProgressState& state, const std::string& items,
+                          const std::string& parts);
 // "12 s", "3 min 05 s", "2 h 10 min".
 std::string format_duration(double seconds);
 

@@ -35,13 +35,6 @@ std::string top_heads_text(const HeadSummary& heads, HeadStat stat) {
   return text;
 }
 
-// A path as an argument of the next command.
-std::string shell_path(const std::string& path) {
-  const std::string shown = escape_untrusted(path, 4096);
-  const bool plain = shown == path && path.find_first_of(" '\"$&;()<>|*?[]#~`") == path.npos;
-  return plain ? path : "'" + shown + "'";
-}
-
 std::string summary(const CaptureResult& result) {
   const CapturePlan& plan = result.plan;
   std::string text = "Wrote " + escape_untrusted(result.path, 4096) + " (" +
@@ -60,7 +53,7 @@ std::string summary(const CaptureResult& result) {
         text += "Most " + std::string(head_stat_name(stat)) + ": " + heads + ".\n";
       }
     }
-    text += "Next: attnscope stats " + shell_path(result.path) + "\n";
+    text += "Next: attnscope stats " + console::shell_path(result.path) + "\n";
   }
   return text;
 }
@@ -88,7 +81,7 @@ int run_capture(const CaptureSpec& spec, const std::vector<std::string>& command
   return until_stopped([&] {
     CaptureResult result;
     {
-      console::ProgressBar bar("prompts");
+      console::ProgressBar bar("prompts", "tokens");
       if (!spec.output.quiet) context.progress = &bar;
       result = attnscope::run_capture(spec, context);
     }

@@ -6,6 +6,7 @@
 
 namespace attnscope {
 
+// Where work is not counted in tokens (cells of a sweep), its items stand in their place.
 struct ProgressState {
   std::int64_t items_done = 0;  // prompts, cells …
   std::int64_t items_total = 0;

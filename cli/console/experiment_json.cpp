@@ -1,0 +1,212 @@
+#include "console/experiment_json.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "attnscope/support/utf8.h"
+
+namespace attnscope::console {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Dims = std::vector<std::string>;
+
+// JSON has no NaN and no infinity.
+Json value_json(double value) {
+  return std::isfinite(value) ? Json(value) : Json();
+}
+Json value_json(std::int64_t value) {
+  return value;
+}
+Json value_json(const std::string& value) {
+  return first_invalid_utf8(value) ? escape_untrusted(value, value.size() * 4) : value;
+}
+
+// An array with its axes as nested lists.
+template <typename Named>
+Json nested(const Named& array, std::size_t axis, std::size_t& next) {
+  if (axis == array.shape.size()) return value_json(array.values[next++]);
+  Json list = Json::array();
+  for (std::int64_t i = 0; i < array.shape[axis]; ++i)
+    list.push_back(nested(array, axis + 1, next));
+  return list;
+}
+
+template <typename Named>
+bool is_whole(const Named& array) {
+  const auto count =
+      std::accumulate(array.shape.begin(), array.shape.end(), std::int64_t{1}, std::multiplies<>());
+  return count == static_cast<std::int64_t>(array.values.size());
+}
+
+bool has_axis(const Dims& dims, const std::string& axis) {
+  return std::find(dims.begin(), dims.end(), axis) != dims.end();
+}
+
+// Numbers of a cell under one method, or of the cell alone.
+class CellValues {
+ public:
+  CellValues(const ExperimentRecord& record, std::size_t methods, std::size_t cells)
+      : record_(record), methods_(methods), cells_(cells) {}
+
+  template <typename Named>
+  bool has(const Named& array) const {
+    return (array.dims == Dims{"method", "cell"} && array.values.size() == methods_ * cells_) ||
+           (array.dims == Dims{"cell"} && array.values.size() == cells_);
+  }
+  template <typename Named>
+  Json at(const Named& array, std::size_t method, std::size_t cell) const {
+    return value_json(array.values[array.dims.size() == 1 ? cell : method * cells_ + cell]);
+  }
+  Json number(const char* name, std::size_t method, std::size_t cell) const {
+    const NamedArray* array = record_.array(name);
+    return array != nullptr && has(*array) ? at(*array, method, cell) : Json();
+  }
+  Json integer(const char* name, std::size_t method, std::size_t cell) const {
+    const NamedIntegers* array = record_.integer(name);
+    return array != nullptr && has(*array) ? at(*array, method, cell) : Json();
+  }
+  // [low, high], or null when either is missing.
+  Json interval(const char* low, const char* high, std::size_t method, std::size_t cell) const {
+    const Json a = number(low, method, cell);
+    const Json b = number(high, method, cell);
+    return a.is_null() || b.is_null() ? Json() : Json::array({a, b});
+  }
+
+ private:
+  const ExperimentRecord& record_;
+  std::size_t methods_;
+  std::size_t cells_;
+};
+
+// What cell_json() writes under a name of its own, and where a cell lies, which its name says.
+bool is_written(const std::string& name) {
+  static const std::vector<std::string> kNames = {
+      "effect", "ci_low", "ci_high", "ci_sim_low", "ci_sim_high", "p",
+      "n",      "layers", "heads",   "positions",  "verdict"};
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
+Json cells_json(const ExperimentRecord& record) {
+  Json list = Json::array();
+  const NamedTexts* names = record.text("cells");
+  const NamedTexts* methods = record.text("methods");
+  if (names == nullptr || methods == nullptr) return list;
+  const CellValues values(record, methods->values.size(), names->values.size());
+  for (std::size_t m = 0; m < methods->values.size(); ++m) {
+    for (std::size_t c = 0; c < names->values.size(); ++c) {
+      Json cell = {{"unit", value_json(names->values[c])},
+                   {"method", value_json(methods->values[m])},
+                   {"effect", values.number("effect", m, c)},
+                   {"ci", values.interval("ci_low", "ci_high", m, c)},
+                   {"p", values.number("p", m, c)},
+                   {"n", values.integer("n", m, c)},
+                   {"ci_simultaneous", values.interval("ci_sim_low", "ci_sim_high", m, c)}};
+      const Json level = values.integer("verdict", m, c);
+      if (!level.is_null()) {
+        const auto named = verdict_level(level.get<std::int64_t>());
+        cell["verdict"] = named ? Json(verdict_name(*named)) : Json();
+      }
+      for (const NamedArray& array : record.arrays) {
+        if (values.has(array) && !is_written(array.name)) cell[array.name] = values.at(array, m, c);
+      }
+      for (const NamedIntegers& array : record.integers) {
+        if (values.has(array) && !is_written(array.name)) cell[array.name] = values.at(array, m, c);
+      }
+      list.push_back(std::move(cell));
+    }
+  }
+  return list;
+}
+
+// Arrays of other axes than those of the cells.
+template <typename Named>
+void add_others(const std::vector<Named>& arrays, bool with_cells, Json& out) {
+  for (const Named& array : arrays) {
+    const bool of_cells = array.dims == Dims{"cell"} || array.dims == Dims{"method", "cell"} ||
+                          array.dims == Dims{"method"};
+    if ((with_cells && of_cells) || has_axis(array.dims, "prompt") || !is_whole(array)) continue;
+    std::size_t next = 0;
+    const Json values = nested(array, 0, next);
+    out[array.name] = array.dims.empty() ? values : Json{{"axes", array.dims}, {"values", values}};
+  }
+}
+
+Json others_json(const ExperimentRecord& record) {
+  Json out = Json::object();
+  const bool with_cells = record.text("cells") != nullptr;
+  add_others(record.texts, with_cells, out);
+  add_others(record.integers, with_cells, out);
+  add_others(record.arrays, with_cells, out);
+  return out;
+}
+
+Json baseline_json(const ExperimentRecord& record) {
+  const NamedArray* baseline = record.array("baseline");
+  if (baseline == nullptr) return Json();
+  double sum = 0;
+  std::int64_t count = 0;
+  for (const double value : baseline->values) {
+    if (!std::isfinite(value)) continue;
+    sum += value;
+    ++count;
+  }
+  return count == 0 ? Json() : Json(sum / static_cast<double>(count));
+}
+
+Json attributes_json(const ExperimentRecord& record) {
+  Json out = Json::object();
+  for (const auto& [name, value] : record.attributes) {
+    out[name] = std::visit([](const auto& v) { return value_json(v); }, value);
+  }
+  return out;
+}
+
+void add_record(const ExperimentRecord& record, Json& out) {
+  out["experiment"] = record.name;
+  out["metric"] = record.metric;
+  out["baseline"] = baseline_json(record);
+  if (record.text("cells") != nullptr) out["cells"] = cells_json(record);
+  out["noise_floor"] = value_json(record.noise_floor);
+  const auto verified = record.integer_attribute("verify_cells");
+  if (verified) {
+    const auto difference = record.number_attribute("verify_max_difference");
+    out["verify"] = {{"cells", *verified},
+                     {"max_difference", difference ? value_json(*difference) : Json()}};
+  }
+  out["attributes"] = attributes_json(record);
+  const Json others = others_json(record);
+  for (const auto& [name, value] : others.items()) {
+    if (!out.contains(name)) out[name] = value;
+  }
+}
+
+}  // namespace
+
+std::string experiment_json(const ExperimentResult& result) {
+  Json out = Json::object();
+  if (!result.record.name.empty()) add_record(result.record, out);
+  for (const auto& [name, value] :
+       std::initializer_list<std::pair<const char*, Json>>{{"prompts", result.prompts},
+                                                           {"clusters", result.clusters},
+                                                           {"misaligned", result.misaligned},
+                                                           {"runs", result.cells}}) {
+    out[name] = value;
+  }
+  out["plan"] = value_json(result.plan);
+  out["model"] = value_json(result.model);
+  out["device"] = result.device;
+  out["dtype"] = result.dtype;
+  out["engine"] = result.engine;
+  out["threads"] = result.threads;
+  out["seconds"] = value_json(result.seconds);
+  out["cells_per_second"] = value_json(result.cells_per_second);
+  out["path"] = result.path.empty() ? Json() : value_json(result.path);
+  out["sha256"] = result.sha256.empty() ? Json() : Json(result.sha256);
+  out["warnings"] = result.warnings;
+  return out.dump(2);
+}
+
+}  // namespace attnscope::console

@@ -1,0 +1,17 @@
+// File: experiment_json.h
+// The result of an experiment as JSON.
+#pragma once
+
+#include <string>
+
+#include "attnscope/probes/experiment.h"
+
+namespace attnscope::console {
+
+// {"experiment", "metric", "baseline": mean over prompts, "cells": [{"unit", "method", "effect",
+// "ci": [low, high], "p", "n", …}], "noise_floor", "verify", …}. A value that is missing, such as
+// the interval of too few prompts, is null. Arrays over prompts stay in the file. After a dry run
+// there is the plan alone.
+std::string experiment_json(const ExperimentResult& result);
+
+}  // namespace attnscope::console

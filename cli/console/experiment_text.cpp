@@ -1,0 +1,232 @@
+#include "console/experiment_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "attnscope/render/effect_table.h"
+#include "attnscope/render/experiment_view.h"
+#include "attnscope/support/error.h"
+#include "attnscope/support/text.h"
+#include "attnscope/support/utf8.h"
+#include "console/output.h"
+#include "console/table.h"
+
+namespace attnscope::console {
+namespace {
+
+constexpr int kRows = 15;  // of a table of effects
+constexpr const char* kNone = "-";
+
+std::string number_text(double value, int digits = 4) {
+  return std::isfinite(value) ? format_number(value, digits) : kNone;
+}
+
+std::string interval_text(double low, double high) {
+  if (!std::isfinite(low) || !std::isfinite(high)) return kNone;
+  return "[" + format_number(low, 3) + ", " + format_number(high, 3) + "]";
+}
+
+std::string safe(const std::string& text) {
+  return escape_untrusted(text, 4096);
+}
+
+double mean_of(const NamedArray* array) {
+  double sum = 0;
+  int count = 0;
+  if (array == nullptr) return std::nan("");
+  for (const double value : array->values) {
+    if (!std::isfinite(value)) continue;
+    sum += value;
+    ++count;
+  }
+  return count == 0 ? std::nan("") : sum / count;
+}
+
+std::string joined_texts(const ExperimentRecord& record, const char* name) {
+  const NamedTexts* texts = record.text(name);
+  std::string out;
+  if (texts == nullptr) return out;
+  for (const std::string& line : texts->values) out += safe(line) + "\n";
+  return out;
+}
+
+// "recovery" and the like: further numbers that a table shows where they are there.
+struct ExtraColumn {
+  const char* array;
+  const char* title;
+};
+constexpr ExtraColumn kExtraColumns[] = {
+    {"recovery", "recovery"}, {"direct", "direct"}, {"minimal_effect", "could be seen"}};
+
+bool has_values(const EffectTable& table, const char* array, int method) {
+  for (int cell = 0; cell < table.cells(); ++cell) {
+    if (std::isfinite(table.number(array, method, cell))) return true;
+  }
+  return false;
+}
+
+std::string table_of(const EffectTable& table, int method, const std::vector<int>& cells) {
+  std::vector<Table::Column> columns = {{"unit"},
+                                        {"effect", Align::right},
+                                        {"95 % interval"},
+                                        {"p", Align::right},
+                                        {"p adjusted", Align::right},
+                                        {"n", Align::right}};
+  std::vector<ExtraColumn> extra;
+  for (const ExtraColumn& column : kExtraColumns) {
+    if (!has_values(table, column.array, method)) continue;
+    extra.push_back(column);
+    columns.push_back({column.title, Align::right});
+  }
+  const bool verdicts = table.record().integer("verdict") != nullptr;
+  if (verdicts) columns.push_back({"verdict"});
+  Table text(columns);
+  for (const int cell : cells) {
+    const std::int64_t n = table.n(method, cell);
+    Table::Row row = {
+        safe(table.cell_name(cell)),
+        number_text(table.effect(method, cell)),
+        interval_text(table.number("ci_low", method, cell), table.number("ci_high", method, cell)),
+        number_text(table.number("p", method, cell), 2),
+        number_text(table.number("p_adjusted", method, cell), 2),
+        n < 0 ? kNone : std::to_string(n)};
+    for (const ExtraColumn& column : extra) {
+      row.push_back(number_text(table.number(column.array, method, cell)));
+    }
+    if (verdicts) {
+      const auto level = table.verdict(cell);
+      row.push_back(std::string(level ? verdict_name(*level) : kNone) +
+                    (table.is_marked("unspecific", cell) ? ", unspecific" : ""));
+    }
+    text.add(std::move(row));
+  }
+  return text.text();
+}
+
+// Whether all units of the table are heads, or places of a layer, one each.
+bool all_cells(const EffectTable& table, bool with_head, bool with_position) {
+  for (int cell = 0; cell < table.cells(); ++cell) {
+    if (table.layer(cell) < 0 || (table.head(cell) >= 0) != with_head ||
+        (table.position(cell) >= 0) != with_position) {
+      return false;
+    }
+  }
+  return table.cells() > 1;
+}
+
+// All effects as a grid of colours; empty where the units fill none.
+std::string grid_of(const EffectTable& table, int method, const TerminalStyle& style) {
+  if (all_cells(table, true, false)) {
+    const HeatMap map = effect_grid(table, method);
+    if (map.column_positions.back() + 1 != map.columns) return terminal_heat_map(map, style);
+    HeadGrid grid{.statistic = "effect of " + safe(table.method_name(method)),
+                  .layers = map.row_positions,
+                  .heads = map.columns,
+                  .values = map.values};
+    return terminal_head_grid(grid, style);
+  }
+  if (all_cells(table, false, true)) {
+    return terminal_heat_map(patch_map(table, method, {}), style);
+  }
+  return "";
+}
+
+std::string method_text(const EffectTable& table, int method, const TerminalStyle& style) {
+  std::vector<int> cells = table.by_effect(method);
+  const std::size_t all = cells.size();
+  cells.resize(std::min<std::size_t>(all, kRows));
+  std::string text = safe(table.method_name(method)) + ": ";
+  text += all > kRows ? "the " + std::to_string(kRows) + " largest of " + count_of(all, "effect")
+                      : count_of(all, "effect");
+  text += "\n" + table_of(table, method, cells);
+  const std::string grid = grid_of(table, method, style);
+  return grid.empty() ? text : text + "\n" + grid;
+}
+
+// Methods that this verb knows and that were not asked for.
+std::string methods_not_run(const EffectTable& table) {
+  std::vector<std::string> missing;
+  for (const char* name : {"zero", "mean", "mean-pos", "resample", "optimal"}) {
+    bool run = false;
+    for (int m = 0; m < table.methods(); ++m) run = run || table.method_name(m).starts_with(name);
+    if (!run) missing.emplace_back(name);
+  }
+  if (missing.empty() || table.record().kind != "ablate") return "";
+  return "Other methods: not run (" + join(missing, ", ") + ").\n";
+}
+
+std::string heading(const ExperimentResult& result) {
+  const ExperimentRecord& record = result.record;
+  const double baseline = mean_of(record.array("baseline"));
+  std::string text = safe(record.name) + " of " + safe(result.model) + " on " +
+                     count_of(static_cast<std::uint64_t>(result.prompts), "prompt");
+  if (result.clusters > 0 && result.clusters != result.prompts) {
+    text += " in " + count_of(static_cast<std::uint64_t>(result.clusters), "group");
+  }
+  text += ": metric " + safe(record.metric);
+  if (std::isfinite(baseline)) text += ", " + format_number(baseline, 4) + " without a change";
+  text += ".\nAn effect is the metric after the change minus the metric before it; noise floor " +
+          number_text(record.noise_floor, 2) + ".\n";
+  if (result.misaligned > 0) {
+    text += "Left out because they do not align: " +
+            count_of(static_cast<std::uint64_t>(result.misaligned), "pair") + ".\n";
+  }
+  return text;
+}
+
+std::string checks(const ExperimentResult& result) {
+  std::string text;
+  const auto cells = result.record.integer_attribute("verify_cells");
+  if (cells && *cells > 0) {
+    text += "Run again by the slow loop: " + count_of(static_cast<std::uint64_t>(*cells), "cell") +
+            ", largest difference " +
+            number_text(result.record.number_attribute("verify_max_difference").value_or(NAN), 2) +
+            ".\n";
+  }
+  text += "Computed on " + result.device + " in " + result.dtype + " by " + result.engine + ", " +
+          count_of(static_cast<std::uint64_t>(result.threads), "thread") + ", in " +
+          format_number(result.seconds, 3) + " s";
+  if (result.cells_per_second > 0) {
+    text += " (" + format_number(result.cells_per_second, 3) + " cells/s)";
+  }
+  return text + ".\n";
+}
+
+// What `export` can draw of it.
+const char* figure_of(const EffectTable& table) {
+  if (table.measures() > 0) return "scatter";
+  return all_cells(table, false, true) ? "patch-map" : "grid";
+}
+
+bool lacks_intervals(const EffectTable& table) {
+  for (int m = 0; m < table.methods(); ++m) {
+    if (has_values(table, "ci_low", m)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string experiment_text(const ExperimentResult& result, const TerminalStyle& style) {
+  const EffectTable table(result.record);
+  std::string text = joined_texts(result.record, "paragraph");
+  if (!text.empty()) text += "\n";
+  if (const std::string why = joined_texts(result.record, "withheld"); !why.empty()) {
+    text += "withheld: " + why + "\n";
+  }
+  text += heading(result);
+  for (int method = 0; method < table.methods(); ++method) {
+    text += "\n" + method_text(table, method, style);
+  }
+  text += "\n";
+  if (lacks_intervals(table)) text += "Too few prompts (or groups) for intervals.\n";
+  text += methods_not_run(table) + joined_texts(result.record, "notes") + checks(result);
+  if (!result.path.empty()) {
+    text += "Wrote " + safe(result.path) + ".\nNext: attnscope export " + shell_path(result.path) +
+            " --figure " + figure_of(table) + " -o figure.svg\n";
+  }
+  return text;
+}
+
+}  // namespace attnscope::console

@@ -1,0 +1,111 @@
+#include "console/experiment_text.h"
+
+#include <gtest/gtest.h>
+
+#include "attnscope/support/text.h"
+#include "console/small_result.h"
+
+namespace attnscope {
+namespace {
+
+constexpr TerminalStyle kPlain = {.color = ColorDepth::none, .columns = 100};
+
+std::string text_of(const ExperimentResult& result) {
+  return console::experiment_text(result, kPlain);
+}
+
+// The lines of `text` that begin with `start`.
+std::vector<std::string> lines_with(const std::string& text, const std::string& start) {
+  std::vector<std::string> found;
+  for (const std::string& line : split(text, '\n')) {
+    if (line.starts_with(start)) found.push_back(line);
+  }
+  return found;
+}
+
+TEST(ExperimentText, UnitsStandByTheSizeOfTheirEffects) {
+  const std::string text = text_of(testing::small_result());
+  const auto first = text.find("0.1 ");
+  const auto second = text.find("0.0 ");
+  const auto third = text.find("1.0 ");
+  EXPECT_LT(first, second);
+  EXPECT_LT(second, third);
+  const auto rows = lines_with(text, "0.1 ");
+  ASSERT_EQ(rows.size(), 2U);  // one a method
+  for (const char* part : {"2", "[1.5, 2.5]", "0.001", "0.003", "40"}) {
+    EXPECT_NE(rows[0].find(part), std::string::npos) << rows[0];
+  }
+}
+
+TEST(ExperimentText, SaysWhatWasMeasuredAndChecked) {
+  const std::string text = text_of(testing::small_result());
+  for (const char* part :
+       {"40 prompts in 12 groups", "metric logit-diff, 3 without a change", "noise floor 2.5e-07",
+        "Run again by the slow loop: 3 cells, largest difference 1e-06", "120 cells/s",
+        "Other methods: not run (mean-pos, resample, optimal)"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
+  EXPECT_EQ(text.find("Too few"), std::string::npos);
+  EXPECT_EQ(text.find("nan"), std::string::npos) << text;
+  EXPECT_EQ(text.find("Wrote"), std::string::npos);
+}
+
+TEST(ExperimentText, HeadsFillAGrid) {
+  const std::string text = text_of(testing::small_result());
+  EXPECT_EQ(lines_with(text, "layer 0").size(), 2U);
+  EXPECT_EQ(lines_with(text, "layer 1").size(), 2U);
+}
+
+TEST(ExperimentText, LayersByPositionsAreAMapWithTheRecoveryBeside) {
+  const std::string text = text_of(testing::small_patch());
+  EXPECT_NE(text.find("recovery"), std::string::npos);
+  const auto rows = lines_with(text, "0@1 ");
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_NE(rows[0].find("4"), std::string::npos);
+  EXPECT_NE(text.find("Too few prompts"), std::string::npos);
+  EXPECT_EQ(text.find("Other methods"), std::string::npos);
+}
+
+TEST(ExperimentText, OnlyTheLargestOfManyAreListed) {
+  ExperimentResult result = testing::small_result();
+  ExperimentRecord& record = result.record;
+  record.integers.clear();
+  record.arrays.clear();
+  NamedTexts names{"cells", {"cell"}, {100}, {}};
+  NamedArray effects{"effect", {"method", "cell"}, {1, 100}, {}};
+  for (int i = 0; i < 100; ++i) {
+    names.values.push_back("s" + std::to_string(i));
+    effects.values.push_back(i);
+  }
+  record.texts = {{"methods", {"method"}, {1}, {"zero"}}, names};
+  record.arrays = {effects};
+  const std::string text = text_of(result);
+  EXPECT_NE(text.find("zero: the 15 largest of 100 effects"), std::string::npos) << text;
+  EXPECT_EQ(lines_with(text, "s99").size(), 1U);
+  EXPECT_EQ(lines_with(text, "s84").size(), 0U);
+}
+
+TEST(ExperimentText, AVerdictBeginsWithItsFinding) {
+  ExperimentResult result = testing::small_result();
+  result.record.kind = "verdict";
+  result.record.integers.push_back({"verdict", {"cell"}, {3}, {1, -1, 0}});
+  result.record.integers.push_back({"unspecific", {"cell"}, {3}, {1, 0, 0}});
+  result.record.texts.push_back({"paragraph", {}, {}, {"Attention is a poor guide."}});
+  result.record.texts.push_back({"withheld", {}, {}, {"a control failed"}});
+  const std::string text = text_of(result);
+  EXPECT_TRUE(text.starts_with("Attention is a poor guide.\n")) << text;
+  EXPECT_NE(text.find("withheld: a control failed"), std::string::npos);
+  EXPECT_NE(text.find("causal, unspecific"), std::string::npos);
+}
+
+TEST(ExperimentText, NamesOfAFileCannotHarmTheTerminal) {
+  ExperimentResult result = testing::small_result();
+  result.record.texts[1].values[0] = "\033[31m0.0";
+  result.path = "a b.h5";
+  const std::string text = text_of(result);
+  EXPECT_EQ(text.find('\033'), std::string::npos);
+  EXPECT_NE(text.find("attnscope export 'a b.h5' --figure grid -o figure.svg"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace attnscope
