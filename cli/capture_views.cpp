@@ -7,6 +7,17 @@
 
 namespace attnscope::cli {
 
+void require_maps(const CaptureReader& file) {
+  const FileKind kind = file.file().kind;
+  if (kind == FileKind::capture || (file.prompts() > 0 && !file.hooks(0).empty())) return;
+  throw Error(ErrorKind::input, "VW02",
+              {.where = escape_untrusted(file.path(), 4096),
+               .what = "the file holds the results of an experiment, no attention maps",
+               .expected = "a file of attnscope capture",
+               .got = std::string("a file of kind ") + file_kind_name(kind),
+               .next = "attnscope stats FILE lists the results, export FILE --figure draws them"});
+}
+
 HeadId parse_head(const CaptureReader& file, const std::string& text, const std::string& option) {
   const std::vector<HeadId> heads = parse_heads(text, heads_per_layer(file), option);
   if (heads.size() == 1) return heads.front();

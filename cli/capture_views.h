@@ -12,6 +12,9 @@
 
 namespace attnscope::cli {
 
+// Throws VW02 (exit 2) for a file of an experiment, which holds no maps, and says what shows it.
+void require_maps(const CaptureReader& file);
+
 // "5.1" as a head of the file's model. Errors name `option` and the heads there are.
 HeadId parse_head(const CaptureReader& file, const std::string& text, const std::string& option);
 // --heads "5.*,6.1" as heads, of which those that were not recorded are left out with a warning.

@@ -1,4 +1,5 @@
 // attnscope export: options → ExportSpec → a picture or a table in a file.
+#include "attnscope/render/experiment_view.h"
 #include "attnscope/render/picture.h"
 #include "attnscope/render/table.h"
 #include "attnscope/spec/file_specs.h"
@@ -44,9 +45,42 @@ std::string bytes_of(const Drawing& drawing, ExportFormat format) {
   return draw_picture(drawing, PictureFormat::png);
 }
 
+// A figure of an experiment. csv is the whole table, whatever the figure.
+std::string figure_bytes(const CaptureReader& file, const ExportSpec& spec, ExportFormat format) {
+  const ExperimentRecord record = find_experiment(file, spec.experiment);
+  const EffectTable table(record);
+  const int method = table.find_method(spec.method, "--method");
+  if (format == ExportFormat::csv) return to_csv(table);
+  if (spec.figure == FigureChoice::scatter) {
+    if (format == ExportFormat::npy) {
+      fail_argument("EX02", {.where = "--out",
+                             .what = "a scatter plot is no array",
+                             .expected = "a name that ends with .csv, .png or .svg",
+                             .got = quote(spec.out)});
+    }
+    ScatterPlot plot =
+        attention_scatter(table, table.find_measure(spec.measure, "--measure"), method);
+    plot.caption = experiment_caption(file, table, method);
+    return draw_picture(plot,
+                        format == ExportFormat::svg ? PictureFormat::svg : PictureFormat::png);
+  }
+  HeatMap map = spec.figure == FigureChoice::grid ? effect_grid(table, method)
+                                                  : patch_map(table, method, common_tokens(file));
+  map.caption = experiment_caption(file, table, method);
+  return bytes_of(map, format);
+}
+
 HeatMapGrid grid_of(const CaptureReader& file, int prompt, const ExportSpec& spec) {
   const Site site = map_site(spec.hook);
   return head_maps(file, prompt, parse_stored_heads(file, prompt, site, spec.heads), site);
+}
+
+std::string map_bytes(const CaptureReader& file, const ExportSpec& spec, ExportFormat format) {
+  require_maps(file);
+  const int prompt = find_prompt(file, spec.prompt_id);
+  if (!spec.heads.empty()) return bytes_of(grid_of(file, prompt, spec), format);
+  const HeadId head = parse_head(file, spec.head, "--head");
+  return bytes_of(head_map(file, prompt, head, map_site(spec.hook)), format);
 }
 
 }  // namespace
@@ -55,13 +89,23 @@ int run_export(const Command& command, const CommandLine& line) {
   ExportSpec spec;
   Verb verb(command);
   Options& options = verb.options();
-  options.argument({"FILE", "", "capture file"}, spec.file);
-  options.group("What to export (--head or --heads is required)");
+  options.argument({"FILE", "", "capture file, or the file of an experiment"}, spec.file);
+  options.group("What to export (--head, --heads or --figure is required)");
   options.text({"--head", "L.H", "one head, as in 5.1: its map"}, spec.head);
   options.text({"--heads", "LIST", "several heads, as in 5.*,6.1: a grid of their maps"},
                spec.heads);
   options.text({"--prompt-id", "ID", "prompt, as in p000000 (default: the first)"}, spec.prompt_id);
   options.choice({"--hook", "", "weights after the softmax, or scores before it"}, spec.hook);
+  options.group("Experiments");
+  options.choice(
+      {"--figure", "", "attention against effect, heads by layer, or positions by layer"},
+      spec.figure);
+  options.text({"--method", "NAME", "method whose effects are drawn (default: the first)"},
+               spec.method);
+  options.text({"--measure", "NAME", "attention measure of a scatter plot (default: the first)"},
+               spec.measure);
+  options.text({"--experiment", "NAME", "experiment, where the file holds several"},
+               spec.experiment);
   options.group("Output");
   options.text({"-o,--out", "FILE", "file to write (required)"}, spec.out);
   options.choice({"--format", "", "picture or table (default: auto, by the ending of the file)"},
@@ -71,18 +115,20 @@ int run_export(const Command& command, const CommandLine& line) {
       "Several heads",
       "'0.*' is every head of layer 0, '*.*' every head, '0.0,1.3' these two. png and svg draw\n"
       "one small map a head, csv has a line for each value, npy an array [head, query, key].");
+  verb.note("Figures of experiments",
+            "scatter needs the file of a verdict: causal units are filled, those without effect\n"
+            "crossed, undetermined ones hollow. csv holds every unit and method, whatever the\n"
+            "figure.");
   if (!verb.parse(line)) return 0;
   options.exclusive("--head", "--heads");
+  options.exclusive("--head", "--figure");
+  options.exclusive("--heads", "--figure");
   validate(spec);
   const ExportFormat format = format_of(spec);
 
   const CaptureReader file(spec.file);
-  const int prompt = find_prompt(file, spec.prompt_id);
-  const std::string bytes =
-      spec.heads.empty() ? bytes_of(head_map(file, prompt, parse_head(file, spec.head, "--head"),
-                                             map_site(spec.hook)),
-                                    format)
-                         : bytes_of(grid_of(file, prompt, spec), format);
+  const std::string bytes = spec.figure == FigureChoice::none ? map_bytes(file, spec, format)
+                                                              : figure_bytes(file, spec, format);
   write_file_atomically(spec.out, bytes, spec.force ? WriteMode::replace : WriteMode::create);
   console::print("Wrote " + escape_untrusted(spec.out, 4096) + ".\n");
   return 0;

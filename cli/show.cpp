@@ -53,6 +53,7 @@ int run_show(const Command& command, const CommandLine& line) {
   validate(spec);
 
   const CaptureReader file(spec.file);
+  require_maps(file);
   const int prompt = find_prompt(file, spec.prompt_id);
   const HeadId head = parse_head(file, spec.head, "--head");
   const HeatMap map = head_map(file, prompt, head, map_site(spec.hook));

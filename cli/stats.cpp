@@ -12,6 +12,8 @@
 #include "attnscope/support/utf8.h"
 #include "capture_views.h"
 #include "command.h"
+#include "console/experiment_json.h"
+#include "console/experiment_text.h"
 #include "console/output.h"
 #include "console/table.h"
 #include "shared_options.h"
@@ -79,6 +81,19 @@ nlohmann::ordered_json as_json(const StatsSpec& spec, const HeadGrid& grid) {
           {"top", top}};
 }
 
+// The results of a file of experiments; several in JSON are a list.
+void print_experiments(const StatsSpec& spec, const std::vector<ExperimentRecord>& records) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const ExperimentRecord& record : records) {
+    if (spec.json) {
+      all.push_back(nlohmann::ordered_json::parse(console::record_json(record)));
+    } else {
+      console::print(console::record_text(record, spec.top, terminal_style_of(STDOUT_FILENO)));
+    }
+  }
+  if (spec.json) console::print((all.size() == 1 ? all.front() : all).dump(2) + "\n");
+}
+
 // The grid of the statistic of --sort.
 HeadGrid grid_of(const CaptureReader& file, int prompt, Stack stack, const std::string& sort) {
   try {
@@ -95,12 +110,13 @@ int run_stats(const Command& command, const CommandLine& line) {
   StatsSpec spec;
   Verb verb(command);
   Options& options = verb.options();
-  options.argument({"FILE", "", "capture file"}, spec.file);
+  options.argument({"FILE", "", "capture file, or the file of an experiment"}, spec.file);
   options.group("What to show");
   options.text({"--sort", "NAME", "statistic, see below"}, spec.sort);
   options.text({"--prompt-id", "ID", "one prompt, as in p000000 (default: the mean over all)"},
                spec.prompt_id);
-  options.integer({"--top", "N", "heads listed by name"}, {0, kMaxTop}, spec.top);
+  options.integer({"--top", "N", "heads, or units of an experiment, listed by name"}, {0, kMaxTop},
+                  spec.top);
   options.group("Output");
   add_json_option(options, spec.json);
   verb.note("Statistics (means over rows, one row a query)", statistics_note());
@@ -108,6 +124,11 @@ int run_stats(const Command& command, const CommandLine& line) {
   validate(spec);
 
   const CaptureReader file(spec.file);
+  const auto records = file.experiments();
+  if (file.file().kind != FileKind::capture && !records.empty()) {
+    print_experiments(spec, records);
+    return 0;
+  }
   const int prompt = spec.prompt_id.empty() ? -1 : find_prompt(file, spec.prompt_id);
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (const Stack stack : file.stacks(prompt < 0 ? 0 : prompt)) {

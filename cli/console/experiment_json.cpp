@@ -209,4 +209,10 @@ std::string experiment_json(const ExperimentResult& result) {
   return out.dump(2);
 }
 
+std::string record_json(const ExperimentRecord& record) {
+  Json out = Json::object();
+  add_record(record, out);
+  return out.dump(2);
+}
+
 }  // namespace attnscope::console

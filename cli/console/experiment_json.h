@@ -14,4 +14,7 @@ namespace attnscope::console {
 // there is the plan alone.
 std::string experiment_json(const ExperimentResult& result);
 
+// The part of it that a file holds.
+std::string record_json(const ExperimentRecord& record);
+
 }  // namespace attnscope::console

@@ -132,13 +132,15 @@ std::string grid_of(const EffectTable& table, int method, const TerminalStyle& s
   return "";
 }
 
-std::string method_text(const EffectTable& table, int method, const TerminalStyle& style) {
+std::string method_text(const EffectTable& table, int method, int rows,
+                        const TerminalStyle& style) {
   std::vector<int> cells = table.by_effect(method);
   const std::size_t all = cells.size();
-  cells.resize(std::min<std::size_t>(all, kRows));
+  cells.resize(std::min(all, static_cast<std::size_t>(rows)));
   std::string text = safe(table.method_name(method)) + ": ";
-  text += all > kRows ? "the " + std::to_string(kRows) + " largest of " + count_of(all, "effect")
-                      : count_of(all, "effect");
+  text += all > cells.size()
+              ? "the " + std::to_string(rows) + " largest of " + count_of(all, "effect")
+              : count_of(all, "effect");
   text += "\n" + table_of(table, method, cells);
   const std::string grid = grid_of(table, method, style);
   return grid.empty() ? text : text + "\n" + grid;
@@ -206,7 +208,35 @@ bool lacks_intervals(const EffectTable& table) {
   return true;
 }
 
+template <typename Named>
+void list_axes(const std::vector<Named>& arrays, std::string& text) {
+  for (const Named& array : arrays) {
+    std::vector<std::string> axes;
+    for (std::size_t a = 0; a < array.dims.size(); ++a) {
+      axes.push_back(array.dims[a] + " " + std::to_string(array.shape[a]));
+    }
+    text += "  " + safe(array.name) + " [" + safe(join(axes, ", ")) + "]\n";
+  }
+}
+
 }  // namespace
+
+std::string record_text(const ExperimentRecord& record, int rows, const TerminalStyle& style) {
+  std::string text = joined_texts(record, "paragraph");
+  text += safe(record.name) + ": metric " + safe(record.metric) + ", noise floor " +
+          number_text(record.noise_floor, 2) + "\n";
+  if (record.array("effect") == nullptr) {
+    list_axes(record.arrays, text);
+    list_axes(record.integers, text);
+    list_axes(record.texts, text);
+    return text;
+  }
+  const EffectTable table(record);
+  for (int method = 0; method < table.methods(); ++method) {
+    text += "\n" + method_text(table, method, rows, style);
+  }
+  return text;
+}
 
 std::string experiment_text(const ExperimentResult& result, const TerminalStyle& style) {
   const EffectTable table(result.record);
@@ -217,7 +247,7 @@ std::string experiment_text(const ExperimentResult& result, const TerminalStyle&
   }
   text += heading(result);
   for (int method = 0; method < table.methods(); ++method) {
-    text += "\n" + method_text(table, method, style);
+    text += "\n" + method_text(table, method, kRows, style);
   }
   text += "\n";
   if (lacks_intervals(table)) text += "Too few prompts (or groups) for intervals.\n";

@@ -13,4 +13,8 @@ namespace attnscope::console {
 // where the units fill one; for a verdict its paragraph first.
 std::string experiment_text(const ExperimentResult& result, const TerminalStyle& style);
 
+// A record that was read from a file: its paragraph, the `rows` largest effects of each method and
+// all of them as a grid. Of a record without effects the names and axes of its arrays.
+std::string record_text(const ExperimentRecord& record, int rows, const TerminalStyle& style);
+
 }  // namespace attnscope::console

@@ -27,7 +27,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 int find_in(const std::vector<std::string>& list, const std::string& name,
             const std::string& option, const std::string& what) {
-  if (name.empty() && !list.empty()) return 0;
+  if (name.empty()) return 0;
   const auto found = std::find(list.begin(), list.end(), name);
   if (found == list.end()) fail_unknown(option, what, list, name);
   return static_cast<int>(found - list.begin());

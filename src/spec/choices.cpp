@@ -63,6 +63,13 @@ struct Names<ExportFormat> {
 };
 
 template <>
+struct Names<FigureChoice> {
+  static constexpr std::array table = {
+      std::pair{FigureChoice::none, "none"}, std::pair{FigureChoice::scatter, "scatter"},
+      std::pair{FigureChoice::grid, "grid"}, std::pair{FigureChoice::patch_map, "patch-map"}};
+};
+
+template <>
 struct Names<BosMode> {
   static constexpr std::array table = {std::pair{BosMode::automatic, "auto"},
                                        std::pair{BosMode::on, "on"},
@@ -168,6 +175,7 @@ ATTNSCOPE_CHOICE(LayoutChoice);
 ATTNSCOPE_CHOICE(ChatChoice);
 ATTNSCOPE_CHOICE(MapChoice);
 ATTNSCOPE_CHOICE(ExportFormat);
+ATTNSCOPE_CHOICE(FigureChoice);
 ATTNSCOPE_CHOICE(BosMode);
 ATTNSCOPE_CHOICE(InvalidUtf8);
 ATTNSCOPE_CHOICE(MetricChoice);

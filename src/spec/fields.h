@@ -303,6 +303,10 @@ struct Fields<ExportSpec> {
     v("heads", s.heads, Effect::content);
     v("prompt_id", s.prompt_id, Effect::content);
     v("hook", s.hook, Effect::content);
+    v("figure", s.figure, Effect::content);
+    v("experiment", s.experiment, Effect::content);
+    v("method", s.method, Effect::content);
+    v("measure", s.measure, Effect::content);
     v("format", s.format, Effect::content);
     v("force", s.force, Effect::delivery);
   }

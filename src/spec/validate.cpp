@@ -1,4 +1,5 @@
 #include <string>
+#include <utility>
 
 #include "attnscope/spec/file_specs.h"
 #include "attnscope/spec/model_specs.h"
@@ -95,10 +96,22 @@ void validate(const ShowSpec& s) {
 void validate(const ExportSpec& s) {
   require(s.file, "FILE", "e.g. export run.h5 --head 5.1 -o head.png");
   require(s.out, "--out", "name the file to write: -o head.png");
-  const int subjects = (s.head.empty() ? 0 : 1) + (s.heads.empty() ? 0 : 1);
+  const bool figure = s.figure != FigureChoice::none;
+  const int subjects = (s.head.empty() ? 0 : 1) + (s.heads.empty() ? 0 : 1) + (figure ? 1 : 0);
   if (subjects != 1) {
     refuse("--head", subjects == 0 ? "nothing to export" : "several things to export",
-           "one of --head, --heads");
+           "one of --head, --heads, --figure");
+  }
+  for (const auto& [option, value] : {std::pair{"--experiment", &s.experiment},
+                                      {"--method", &s.method},
+                                      {"--measure", &s.measure}}) {
+    if (!figure && !value->empty()) refuse(option, "it is about an experiment", "with --figure");
+  }
+  if (figure && s.figure != FigureChoice::scatter && !s.measure.empty()) {
+    refuse("--measure", "only a scatter plot shows attention", "with --figure scatter");
+  }
+  if (s.figure == FigureChoice::scatter && s.format == ExportFormat::npy) {
+    refuse("--format", "a scatter plot is no array", "csv, png or svg", "npy");
   }
   check_output_is_no_input(s.out, {s.file});
 }

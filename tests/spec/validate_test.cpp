@@ -105,6 +105,23 @@ TEST(ValidateOthers, NameWhatIsMissing) {
   EXPECT_NO_THROW(validate(DemoSpec{}));
   EXPECT_NO_THROW(validate(DoctorSpec{}));
   EXPECT_NO_THROW(validate(ExportSpec{.file = "f", .out = "o", .head = "1.2"}));
+  const ExportSpec figure{.file = "f", .out = "o", .figure = FigureChoice::grid};
+  EXPECT_NO_THROW(validate(figure));
+  const auto refused = [](ExportSpec spec, const auto& change) {
+    change(spec);
+    EXPECT_THROW(validate(spec), Error);
+  };
+  refused(figure, [](ExportSpec& s) { s.head = "1.2"; });
+  refused(figure, [](ExportSpec& s) { s.measure = "mass"; });
+  refused(figure, [](ExportSpec& s) {
+    s.figure = FigureChoice::scatter;
+    s.format = ExportFormat::npy;
+  });
+  refused(figure, [](ExportSpec& s) {
+    s.figure = FigureChoice::none;
+    s.head = "1.2";
+    s.method = "zero";
+  });
 }
 
 }  // namespace

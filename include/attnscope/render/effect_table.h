@@ -26,7 +26,8 @@ class EffectTable {
   int methods() const { return static_cast<int>(methods_.size()); }
   const std::string& cell_name(int cell) const;
   const std::string& method_name(int method) const;
-  // Throws RN07 (exit 2), naming `option` and the methods there are; "" is the first.
+  // Throws RN07 (exit 2), naming `option` and the methods there are; "" is the first (0 even where
+  // there is none).
   int find_method(const std::string& name, const std::string& option) const;
 
   std::int64_t layer(int cell) const { return place("layers", cell); }

@@ -29,6 +29,9 @@ enum class MapChoice { pattern, scores };
 
 enum class ExportFormat { automatic, csv, npy, png, svg };
 
+// What is drawn of an experiment; none: attention maps are exported.
+enum class FigureChoice { none, scatter, grid, patch_map };
+
 // What an experiment measures of a run.
 enum class MetricChoice {
   logit_diff,       // mean logit of the answers − mean logit of the wrong answers

@@ -11,9 +11,9 @@ namespace attnscope {
 
 struct StatsSpec {
   std::string file;
-  std::string sort = "induction";  // --sort: name of a head statistic
+  std::string sort = "induction";  // --sort: name of a head statistic; captures only
   std::string prompt_id;           // --prompt-id; empty = the mean over prompts
-  int top = 10;                    // --top: heads listed by name
+  int top = 10;                    // --top: heads, or units of an experiment, listed by name
   bool json = false;
 
   bool operator==(const StatsSpec&) const = default;
@@ -36,6 +36,10 @@ struct ExportSpec {
   std::string heads;                              // --heads: a grid of heads
   std::string prompt_id;                          // --prompt-id
   MapChoice hook = MapChoice::pattern;            // --hook
+  FigureChoice figure = FigureChoice::none;       // --figure: of an experiment
+  std::string experiment;                         // --experiment; empty = the first with effects
+  std::string method;                             // --method; empty = the first
+  std::string measure;                            // --measure of attention; empty = the first
   ExportFormat format = ExportFormat::automatic;  // --format; automatic = by the name of `out`
   bool force = false;
 
