@@ -88,7 +88,8 @@ Batch batch_of_rows(const ModelConfig& config, const std::vector<TokenRow>& rows
 }
 
 BaseRun run_base(const Model& model, const std::vector<SweepPrompt>& prompts,
-                 std::vector<int> chunk, const BaseNeeds& needs, const SweepSettings& settings) {
+                 std::vector<int> chunk, const BaseNeeds& needs, const SweepSettings& settings,
+                 const std::vector<Observer*>& observers) {
   BaseRun base;
   std::vector<TokenRow> rows;
   std::vector<const MetricTarget*> targets;
@@ -102,6 +103,7 @@ BaseRun run_base(const Model& model, const std::vector<SweepPrompt>& prompts,
   base.clean = std::make_unique<ValueKeeper>(needs.clean);
   Taps taps;
   taps.observers = {base.clean.get()};
+  taps.observers.insert(taps.observers.end(), observers.begin(), observers.end());
   const MetricReader reader(settings.metric, targets, model.config(), coverage_of(settings.mode));
   const RunResult result = model.run(batch, taps,
                                      {.engine = settings.engine,

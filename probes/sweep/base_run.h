@@ -53,7 +53,8 @@ struct BaseRun {
 LogitsCoverage coverage_of(SweepMode mode);
 
 BaseRun run_base(const Model& model, const std::vector<SweepPrompt>& prompts,
-                 std::vector<int> chunk, const BaseNeeds& needs, const SweepSettings& settings);
+                 std::vector<int> chunk, const BaseNeeds& needs, const SweepSettings& settings,
+                 const std::vector<Observer*>& observers = {});
 
 // A batch of rows of one prompt set; token types only where the model has them.
 Batch batch_of_rows(const ModelConfig& config, const std::vector<TokenRow>& rows);

@@ -140,11 +140,12 @@ at::Tensor MetricReader::row_of(const RunResult& result, const Batch& batch, int
     return next_token_losses(unpadded(result.logits, batch, row).to(at::kDouble),
                              unpadded(batch.ids, batch, row));
   }
-  at::Tensor logits = result.logits.select(0, row).to(at::kDouble);
+  at::Tensor logits = result.logits.select(0, row);
   if (coverage_ == LogitsCoverage::all) {
     logits = asked_part(logits, batch.rows[static_cast<std::size_t>(row)],
                         targets_[static_cast<std::size_t>(row)]->at);
   }
+  logits = logits.to(at::kDouble);
   return metric_ == MetricChoice::logit_diff || metric_ == MetricChoice::rank ||
                  metric_ == MetricChoice::label_logit
              ? logits.contiguous()

@@ -1,0 +1,88 @@
+// File: sweep_run.h
+// From the pairs of an experiment to the prompts of a sweep, and from a sweep's numbers to the
+// record of the experiment. Shared by ablate, patch and verdict.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attnscope/probes/experiment_run.h"
+#include "attnscope/probes/sweep.h"
+#include "attnscope/sites/units.h"
+
+namespace attnscope {
+
+// The prompt that runs; denoising experiments run the corrupt one.
+enum class BaseSide : std::uint8_t { clean, corrupt };
+
+struct SweepPromptOptions {
+  MetricOptions metric;
+  BaseSide base = BaseSide::clean;
+};
+
+// One prompt a pair; the other side, where a pair has one, is its first donor. Throws Error (exit 2)
+// for positions of --at that a prompt lacks.
+std::vector<SweepPrompt> sweep_prompts(const ExperimentInputs& inputs,
+                                       const SweepPromptOptions& options);
+
+std::vector<int> clusters_of(const PairSet& pairs);
+
+UnitSizes unit_sizes(const ModelConfig& config, const PairSet& pairs);
+
+// Settings of a sweep as the options say; mode, verification, threads, seed, budget.
+SweepSettings sweep_settings(const MetricOptions& metric, const SweepOptions& sweep,
+                             const ComputeOptions& compute, const ExperimentContext& context);
+
+// "270 cells × 100 prompts = 27,000 runs; 178 TFLOP, 2.6 × less than one full run a cell; …"
+std::string describe(const SweepPlan& plan);
+
+// Keeps shards of a sweep in an experiment's output; `first` is the place of its shard 0 among the
+// output's shards.
+class OutputStore final : public SweepStore {
+ public:
+  OutputStore(SweepOutput& output, int first) : output_(output), first_(first) {}
+  std::optional<std::vector<SweepRow>> load(int shard) override;
+  void save(int shard, const std::vector<SweepRow>& rows) override;
+
+ private:
+  SweepOutput& output_;
+  int first_;
+};
+
+// What the record says of a cell beside its name; −1 where there is none.
+struct CellPlace {
+  std::string name;
+  std::int64_t layer = -1;
+  std::int64_t head = -1;
+  std::int64_t position = -1;
+};
+CellPlace place_of(const UnitSet& set);
+
+// The effects of every method on every cell, [method cell prompt].
+struct EffectsTable {
+  std::vector<std::string> methods;
+  std::vector<CellPlace> cells;
+  std::vector<double> effects;
+  std::vector<double> baseline;  // [prompt]
+  std::vector<int> clusters;     // [prompt]
+};
+
+struct EstimateOptions {
+  int draws = 10000;
+  std::uint64_t seed = 0;
+  int threads = 1;
+  bool per_prompt = false;
+};
+
+// Adds effect, ci_low, ci_high, ci_sim_low, ci_sim_high, p, p_adjusted, minimal_detectable, n,
+// undefined, and what tells the cells apart. NaN effects are left out of the means: n counts the
+// rest, `undefined` what was left out. Tests are simultaneous over the cells of one method.
+void add_effects(const EffectsTable& table, const EstimateOptions& options,
+                 ExperimentRecord& record);
+
+// Noise floor, verification and baseline of a sweep as attributes.
+void add_sweep_facts(const SweepResult& result, ExperimentRecord& record);
+
+}  // namespace attnscope

@@ -1,0 +1,299 @@
+#include "attnscope/probes/ablation.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+
+#include "attnscope/probes/direct_effects.h"
+#include "attnscope/probes/sweep_run.h"
+#include "attnscope/support/error.h"
+#include "attnscope/support/text.h"
+#include "cells.h"
+#include "optimal.h"
+#include "reference.h"
+#include "reference_files.h"
+
+namespace attnscope {
+namespace {
+
+bool has_method(const std::vector<AblationMethod>& methods, AblationMethod method) {
+  return std::find(methods.begin(), methods.end(), method) != methods.end();
+}
+
+// Cells of every method, method after method, and what they are called.
+struct Cells {
+  std::vector<Cell> cells;
+  std::vector<CellPlace> places;  // of one method
+};
+
+Cells make_cells(const std::vector<UnitSet>& sets, const std::vector<AblationMethod>& methods,
+                 const MethodValues& values, const ModelConfig& config) {
+  Cells made;
+  for (const UnitSet& set : sets) made.places.push_back(place_of(set));
+  for (const AblationMethod method : methods) {
+    for (const UnitSet& set : sets) {
+      made.cells.push_back({unit_set_name(set) + " (" + choice_name(method) + ")",
+                            ablation_edits(set, method, values, config)});
+    }
+  }
+  return made;
+}
+
+class AblationJob {
+ public:
+  AblationJob(const AblateSpec& spec, const ExperimentContext& context)
+      : spec_(spec),
+        context_(context),
+        methods_(parse_methods(spec.methods, "--method")),
+        effects_(parse_effects(spec.effects, "--effect")) {}
+
+  ExperimentResult run();
+
+ private:
+  InputRequest request() const;
+  MethodValues method_values(const Model& model, const std::vector<SweepPrompt>& prompts) const;
+  std::vector<TokenRow> reference_rows() const;
+  ExperimentRecord new_record(const std::string& name, const std::string& options_json) const;
+  EstimateOptions estimates() const {
+    return {.draws = spec_.sweep.bootstrap,
+            .seed = spec_.compute.seed,
+            .threads = std::max(1, spec_.compute.threads),
+            .per_prompt = spec_.sweep.per_prompt};
+  }
+  ExperimentRecord interactions(const Model& model, const std::vector<SweepPrompt>& prompts,
+                                const std::vector<UnitSet>& sets, const MethodValues& values,
+                                const EffectsTable& singles, const SweepSettings& settings,
+                                const std::string& options_json) const;
+  bool wants(EffectChoice effect) const {
+    return std::find(effects_.begin(), effects_.end(), effect) != effects_.end();
+  }
+
+  const AblateSpec& spec_;
+  const ExperimentContext& context_;
+  std::vector<AblationMethod> methods_;
+  std::vector<EffectChoice> effects_;
+  Warnings warnings_;
+  ExperimentInputs inputs_;
+};
+
+InputRequest AblationJob::request() const {
+  return {.model = spec_.model,
+          .pairs = spec_.pairs,
+          .encoding = spec_.encoding,
+          .needs = {.corrupt = CorruptUse::optional, .answers = answer_use(spec_.metric.metric)},
+          .strictness = strictness_of(spec_.strict),
+          .out = spec_.output.out};
+}
+
+// The prompts whose means are used: those of --reference, else the corrupt ones, else the clean.
+std::vector<TokenRow> AblationJob::reference_rows() const {
+  if (!spec_.reference.empty()) return read_reference_rows(spec_, inputs_);
+  const std::vector<EncodedPair>& pairs = inputs_.pairs.pairs;
+  const bool corrupt = std::all_of(pairs.begin(), pairs.end(),
+                                   [](const EncodedPair& pair) { return pair.corrupt.has_value(); });
+  std::vector<TokenRow> rows;
+  for (const EncodedPair& pair : pairs) {
+    const EncodedPrompt& prompt = corrupt ? *pair.corrupt : pair.clean;
+    rows.push_back({.ids = prompt.ids, .token_types = prompt.token_types, .position_ids = {}});
+  }
+  return rows;
+}
+
+MethodValues AblationJob::method_values(const Model& model,
+                                        const std::vector<SweepPrompt>& prompts) const {
+  const std::vector<UnitSet> sets =
+      select_units(spec_, model.config(), unit_sizes(model.config(), inputs_.pairs));
+  MethodValues values;
+  const bool optimal = has_method(methods_, AblationMethod::optimal);
+  const bool by_position = has_method(methods_, AblationMethod::mean_pos);
+  if (has_method(methods_, AblationMethod::mean) || by_position || optimal) {
+    values.means = reference_means(model, reference_rows(), hooks_of(sets, model.config()),
+                                   by_position ? PositionMeans::on : PositionMeans::off,
+                                   engine_of(spec_.compute.engine));
+  }
+  if (has_method(methods_, AblationMethod::vector)) {
+    values.vector = read_vector(spec_.vector_file);
+  }
+  if (optimal) {
+    values.optimal = optimal_constants(
+        model, sets, prompts, values,
+        {.metric = spec_.metric.metric, .stop = context_.stop, .seed = spec_.compute.seed});
+  }
+  return values;
+}
+
+ExperimentRecord AblationJob::new_record(const std::string& name,
+                                         const std::string& options_json) const {
+  ExperimentRecord record;
+  record.name = name;
+  record.kind = file_kind_name(FileKind::ablate);
+  record.metric = choice_name(spec_.metric.metric);
+  record.spec_json = options_json;
+  record.attributes["unit"] = choice_name(spec_.unit);
+  record.attributes["misaligned"] = inputs_.pairs.misaligned;
+  return record;
+}
+
+// Each two of the units with the largest effects: joint effect, and how far it is from the sum of
+// the single ones (synergy, methods B10).
+ExperimentRecord AblationJob::interactions(const Model& model,
+                                           const std::vector<SweepPrompt>& prompts,
+                                           const std::vector<UnitSet>& sets,
+                                           const MethodValues& values,
+                                           const EffectsTable& singles,
+                                           const SweepSettings& settings,
+                                           const std::string& options_json) const {
+  const std::size_t n_prompts = prompts.size();
+  std::vector<double> size(sets.size(), 0);
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    double sum = 0;
+    for (std::size_t p = 0; p < n_prompts; ++p) {
+      const double effect = singles.effects[i * n_prompts + p];
+      if (!std::isnan(effect)) sum += effect;
+    }
+    size[i] = std::abs(sum);
+  }
+  std::vector<std::size_t> order(sets.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return size[a] > size[b]; });
+  order.resize(std::min(order.size(), static_cast<std::size_t>(spec_.interactions)));
+  std::sort(order.begin(), order.end());
+  std::vector<UnitSet> joint;
+  std::vector<std::pair<std::size_t, std::size_t>> members;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    for (std::size_t j = i + 1; j < order.size(); ++j) {
+      UnitSet both = sets[order[i]];
+      both.insert(both.end(), sets[order[j]].begin(), sets[order[j]].end());
+      std::sort(both.begin(), both.end());
+      joint.push_back(std::move(both));
+      members.emplace_back(order[i], order[j]);
+    }
+  }
+  const Cells cells = make_cells(joint, {methods_[0]}, values, model.config());
+  SweepSettings plain = settings;
+  plain.store = nullptr;
+  const SweepResult result = run_sweep(model, cells.cells, prompts, plain);
+  EffectsTable table = {.methods = {"joint", "synergy"},
+                        .cells = cells.places,
+                        .effects = result.effects,
+                        .baseline = result.baseline,
+                        .clusters = singles.clusters};
+  for (std::size_t c = 0; c < joint.size(); ++c) {
+    for (std::size_t p = 0; p < n_prompts; ++p) {
+      table.effects.push_back(result.effects[c * n_prompts + p] -
+                              singles.effects[members[c].first * n_prompts + p] -
+                              singles.effects[members[c].second * n_prompts + p]);
+    }
+  }
+  ExperimentRecord record = new_record("interactions", options_json);
+  record.attributes["ablation"] = choice_name(methods_[0]);
+  add_effects(table, estimates(), record);
+  add_sweep_facts(result, record);
+  return record;
+}
+
+ExperimentResult AblationJob::run() {
+  const auto start = std::chrono::steady_clock::now();
+  validate(spec_);
+  inputs_ = open_inputs(request(), warnings_);
+  const ModelConfig& config = inputs_.checkpoint.config;
+  const std::vector<UnitSet> sets = select_units(spec_, config, unit_sizes(config, inputs_.pairs));
+  std::vector<SweepPrompt> prompts = sweep_prompts(inputs_, {.metric = spec_.metric});
+  const std::vector<int> clusters = clusters_of(inputs_.pairs);
+  if (has_method(methods_, AblationMethod::resample)) {
+    draw_donors(prompts, clusters, spec_.compute.seed);
+  }
+  if (has_method(methods_, AblationMethod::mean_pos) && spec_.reference.empty()) {
+    check_equal_lengths(prompts);
+  }
+  AblateSpec resolved = spec_;
+  resolved.compute = resolved_compute(spec_.compute, EngineChoice::automatic);
+
+  ExperimentResult outcome;
+  outcome.prompts = static_cast<std::int64_t>(prompts.size());
+  outcome.clusters = inputs_.pairs.n_clusters;
+  outcome.misaligned = inputs_.pairs.misaligned;
+  const Model model =
+      load_model(inputs_.checkpoint, spec_.compute, strictness_of(spec_.strict), warnings_);
+  const MethodValues values = method_values(model, prompts);
+  Cells made = make_cells(sets, methods_, values, config);
+  if (spec_.leave_one_in) {
+    for (const UnitSet& rest : all_but_one(sets)) {
+      made.cells.push_back({"all but one", ablation_edits(rest, methods_[0], values, config)});
+    }
+  }
+  SweepSettings settings = sweep_settings(spec_.metric, spec_.sweep, spec_.compute, context_);
+  const SweepPlan plan = plan_sweep(model, made.cells, prompts, settings);
+  outcome.plan = describe(plan);
+  outcome.cells = plan.cells;
+  if (context_.on_plan) context_.on_plan(outcome.plan);
+  if (spec_.output.dry_run) {
+    outcome.warnings = warnings_.lines();
+    return outcome;
+  }
+  std::vector<ShardRange> shards;
+  for (int s = 0; s < plan.shards; ++s) shards.push_back({s, 1});
+  ExperimentOutput output(description_of(FileKind::ablate, resolved, inputs_), context_, shards,
+                          warnings_);
+  std::optional<OutputStore> store;
+  if (output.sweep() != nullptr) settings.store = &store.emplace(*output.sweep(), 0);
+
+  const SweepResult result = run_sweep(model, made.cells, prompts, settings);
+  outcome.cells_per_second =
+      result.seconds > 0 ? static_cast<double>(plan.runs) / result.seconds : 0;
+  const std::size_t per_method = sets.size() * prompts.size();
+  EffectsTable table = {.cells = made.places, .baseline = result.baseline, .clusters = clusters};
+  const auto add_methods = [&](const std::vector<double>& effects, const std::string& suffix) {
+    for (std::size_t m = 0; m < methods_.size(); ++m) {
+      table.methods.push_back(choice_name(methods_[m]) + suffix);
+      const auto begin = effects.begin() + static_cast<std::ptrdiff_t>(m * per_method);
+      table.effects.insert(table.effects.end(), begin,
+                           begin + static_cast<std::ptrdiff_t>(per_method));
+    }
+  };
+  if (wants(EffectChoice::total)) add_methods(result.effects, "");
+  if (wants(EffectChoice::direct)) {
+    std::vector<Cell> cells(made.cells.begin(),
+                            made.cells.begin() +
+                                static_cast<std::ptrdiff_t>(methods_.size() * sets.size()));
+    add_methods(direct_effects(model, cells, prompts, settings).effects, " (direct)");
+  }
+  if (spec_.leave_one_in) {
+    table.methods.push_back("leave one in (" + choice_name(methods_[0]) + ")");
+    table.effects.insert(table.effects.end(),
+                         result.effects.begin() +
+                             static_cast<std::ptrdiff_t>(methods_.size() * per_method),
+                         result.effects.end());
+  }
+  const RunDescription description = description_of(FileKind::ablate, resolved, inputs_);
+  outcome.record = new_record("ablate", description.options_json);
+  add_effects(table, estimates(), outcome.record);
+  add_sweep_facts(result, outcome.record);
+  std::vector<ExperimentRecord> records = {outcome.record};
+  if (spec_.interactions > 1) {
+    records.push_back(interactions(model, prompts, sets, values, table, settings,
+                                   description.options_json));
+  }
+  if (result.non_finite > 0) {
+    warnings_.add("NaN or infinite, and stored as NaN: " +
+                  count_of(static_cast<std::uint64_t>(result.non_finite), "effect"));
+    if (spec_.fail_on_nan) {
+      throw Error(ErrorKind::input, "AB40",
+                  {.where = "--fail-on-nan", .what = "the metric is not finite somewhere"});
+    }
+  }
+  output.finish(records, outcome);
+  outcome.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return outcome;
+}
+
+}  // namespace
+
+ExperimentResult run_ablation(const AblateSpec& spec, const ExperimentContext& context) {
+  return AblationJob(spec, context).run();
+}
+
+}  // namespace attnscope

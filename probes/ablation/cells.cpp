@@ -1,0 +1,197 @@
+#include "cells.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "attnscope/sites/selectors.h"
+#include "attnscope/support/error.h"
+#include "attnscope/support/text.h"
+
+namespace attnscope {
+namespace {
+
+UnitKind kind_of(UnitChoice unit) {
+  switch (unit) {
+    case UnitChoice::kv_group:
+      return UnitKind::kv_group;
+    case UnitChoice::mlp:
+      return UnitKind::mlp;
+    case UnitChoice::attention:
+      return UnitKind::attention;
+    case UnitChoice::neuron:
+      return UnitKind::neuron;
+    case UnitChoice::head:
+    case UnitChoice::head_pos:
+      break;
+  }
+  return UnitKind::head;
+}
+
+const AttentionSpec& attention_of(const ModelConfig& config, int layer) {
+  return config.layers[static_cast<std::size_t>(layer)].attention;
+}
+
+// Entries of a mean [h d] or [f] that belong to a unit; `axis` is that of the heads.
+at::Tensor entries(const at::Tensor& mean, const std::vector<int>& heads, std::int64_t axis) {
+  if (heads.empty()) return mean;
+  std::vector<std::int64_t> indices(heads.begin(), heads.end());
+  return mean.index_select(axis, at::tensor(indices, at::TensorOptions(at::kLong)));
+}
+
+// The sets of every unit of a list of sets at every position.
+std::vector<UnitSet> at_positions(const std::vector<UnitSet>& sets,
+                                  const std::vector<int>& positions) {
+  std::vector<UnitSet> placed;
+  for (const UnitSet& set : sets) {
+    for (const int position : positions) {
+      UnitSet there = set;
+      for (UnitId& unit : there) unit.position = position;
+      placed.push_back(std::move(there));
+    }
+  }
+  return placed;
+}
+
+bool in_layers(const UnitSet& set, const std::set<int>& layers) {
+  return std::all_of(set.begin(), set.end(),
+                     [&](const UnitId& unit) { return layers.contains(unit.layer); });
+}
+
+[[noreturn]] void fail_value(const UnitId& unit, const std::string& what,
+                             const std::string& expected = "", const std::string& got = "") {
+  throw Error(ErrorKind::input, "AB20",
+              {.where = unit_name(unit), .what = what, .expected = expected, .got = got});
+}
+
+std::int64_t width_of(const UnitId& unit, const ModelConfig& config) {
+  switch (unit.kind) {
+    case UnitKind::head:
+    case UnitKind::kv_group:
+      return attention_of(config, unit.layer).d_head;
+    case UnitKind::attention:
+    case UnitKind::mlp:
+      return config.d_model;
+    case UnitKind::neuron:
+      break;
+  }
+  return 1;
+}
+
+}  // namespace
+
+UnitSite site_of(const UnitId& unit, const ModelConfig& config) {
+  switch (unit.kind) {
+    case UnitKind::head:
+      return {{Site::z, unit.layer}, {unit.index}};
+    case UnitKind::kv_group: {
+      const AttentionSpec& attention = attention_of(config, unit.layer);
+      const int per_group = attention.n_heads / attention.n_kv_heads;
+      std::vector<int> heads(static_cast<std::size_t>(per_group));
+      std::iota(heads.begin(), heads.end(), unit.index * per_group);
+      return {{Site::z, unit.layer}, std::move(heads)};
+    }
+    case UnitKind::attention:
+      return {{Site::attn_out, unit.layer}, {}};
+    case UnitKind::mlp:
+      return {{Site::mlp_out, unit.layer}, {}};
+    case UnitKind::neuron:
+      break;
+  }
+  return {{Site::mlp_post, unit.layer}, {unit.index}};
+}
+
+std::vector<Edit> ablation_edits(const UnitSet& set, AblationMethod method,
+                                 const MethodValues& values, const ModelConfig& config) {
+  std::vector<Edit> edits;
+  for (const UnitId& unit : set) {
+    const UnitSite site = site_of(unit, config);
+    Edit edit = {.hook = site.hook, .operation = Operation::set, .heads = site.heads};
+    if (unit.position >= 0) edit.q_positions = {unit.position};
+    switch (method) {
+      case AblationMethod::zero:
+        edit.operation = Operation::zero;
+        break;
+      case AblationMethod::mean:
+        edit.source = ValueSource::constant;
+        edit.value = entries(values.means.all.at(site.hook), site.heads, 0);
+        break;
+      case AblationMethod::mean_pos:
+        edit.source = ValueSource::by_position;
+        edit.value = entries(values.means.by_position.at(site.hook), site.heads, 1);
+        break;
+      case AblationMethod::resample:
+        edit.source = ValueSource::donor;
+        break;
+      case AblationMethod::vector:
+        if (values.vector.numel() != width_of(unit, config)) {
+          fail_value(unit, "the vector of --vector has another length than this unit's output",
+                     std::to_string(width_of(unit, config)),
+                     std::to_string(values.vector.numel()));
+        }
+        edit.source = ValueSource::constant;
+        edit.value = values.vector;
+        break;
+      case AblationMethod::optimal: {
+        const auto found = values.optimal.find(unit_name(unit));
+        if (found == values.optimal.end()) {
+          throw Error(ErrorKind::internal, "AB90", {.what = "a constant that was not fitted"});
+        }
+        edit.source = ValueSource::constant;
+        edit.value = found->second;
+        break;
+      }
+    }
+    edits.push_back(std::move(edit));
+  }
+  return edits;
+}
+
+std::vector<HookId> hooks_of(const std::vector<UnitSet>& sets, const ModelConfig& config) {
+  std::set<HookId> hooks;
+  for (const UnitSet& set : sets) {
+    for (const UnitId& unit : set) hooks.insert(site_of(unit, config).hook);
+  }
+  return {hooks.begin(), hooks.end()};
+}
+
+std::vector<UnitSet> select_units(const AblateSpec& spec, const ModelConfig& config,
+                                  const UnitSizes& sizes) {
+  const UnitKind kind = kind_of(spec.unit);
+  const std::string& list = spec.unit == UnitChoice::neuron ? spec.neurons : spec.heads;
+  const std::string option = spec.unit == UnitChoice::neuron ? "--neurons" : "--heads";
+  std::vector<UnitSet> sets =
+      list.empty() ? all_units(kind, sizes) : parse_unit_sets(list, sizes, kind, option);
+  if (!spec.layers.empty()) {
+    const std::vector<int> chosen = parse_ranges(spec.layers, config.n_layers, "--layers");
+    const std::set<int> layers(chosen.begin(), chosen.end());
+    std::erase_if(sets, [&](const UnitSet& set) { return !in_layers(set, layers); });
+  }
+  if (spec.unit == UnitChoice::head_pos) {
+    const std::string positions = spec.positions.empty() ? "*" : spec.positions;
+    sets = at_positions(sets, parse_ranges(positions, sizes.positions, "--positions"));
+  }
+  if (sets.empty()) {
+    throw Error(ErrorKind::input, "AB21",
+                {.where = option, .what = "no unit is left to switch off",
+                 .next = "see --layers, --heads and `attnscope inspect`"});
+  }
+  return sets;
+}
+
+std::vector<UnitSet> all_but_one(const std::vector<UnitSet>& sets) {
+  std::vector<UnitSet> rest;
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    UnitSet others;
+    for (std::size_t j = 0; j < sets.size(); ++j) {
+      if (j != i) others.insert(others.end(), sets[j].begin(), sets[j].end());
+    }
+    std::sort(others.begin(), others.end());
+    rest.push_back(std::move(others));
+  }
+  return rest;
+}
+
+}  // namespace attnscope

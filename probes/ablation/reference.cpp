@@ -1,0 +1,124 @@
+#include "reference.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+
+#include <algorithm>
+
+#include "attnscope/support/error.h"
+#include "attnscope/support/philox.h"
+#include "attnscope/support/text.h"
+
+namespace attnscope {
+namespace {
+
+constexpr std::int64_t kBatchTokens = 2048;
+
+// Sums of the values of some hooks over the real tokens of all batches.
+class Summer final : public Observer {
+ public:
+  Summer(const std::vector<HookId>& hooks, PositionMeans positions)
+      : hooks_(hooks.begin(), hooks.end()), positions_(positions) {}
+
+  Want want(HookId hook) const override {
+    return std::find(hooks_.begin(), hooks_.end(), hook) == hooks_.end() ? Want::nothing()
+                                                                         : Want::whole_value();
+  }
+
+  void on_value(HookId hook, const at::Tensor& value, const Batch& batch) override {
+    for (int row = 0; row < batch.size(); ++row) {
+      const at::Tensor real = unpadded(value, batch, row).to(at::kDouble);
+      add(total_[hook], real.sum(0));
+      if (positions_ == PositionMeans::on) add(by_position_[hook], real);
+    }
+  }
+
+  ReferenceMeans means(std::int64_t tokens, std::int64_t prompts) const {
+    ReferenceMeans means;
+    for (const auto& [hook, sum] : total_) means.all[hook] = sum / static_cast<double>(tokens);
+    for (const auto& [hook, sum] : by_position_) {
+      means.by_position[hook] = sum / static_cast<double>(prompts);
+    }
+    return means;
+  }
+
+ private:
+  static void add(at::Tensor& sum, const at::Tensor& value) {
+    sum = sum.defined() ? sum + value : value.clone();
+  }
+
+  std::vector<HookId> hooks_;
+  PositionMeans positions_;
+  std::map<HookId, at::Tensor> total_;
+  std::map<HookId, at::Tensor> by_position_;
+};
+
+void check_lengths(const std::vector<TokenRow>& rows) {
+  for (const TokenRow& row : rows) {
+    if (row.ids.size() == rows[0].ids.size()) continue;
+    throw Error(ErrorKind::input, "AB10",
+                {.where = "--method mean-pos",
+                 .what = "means by position need prompts of one length",
+                 .expected = count_of(rows[0].ids.size(), "token"),
+                 .got = std::to_string(row.ids.size()),
+                 .next = "use --method mean, or prompts of one template"});
+  }
+}
+
+}  // namespace
+
+ReferenceMeans reference_means(const Model& model, const std::vector<TokenRow>& rows,
+                               const std::vector<HookId>& hooks, PositionMeans positions,
+                               Engine engine) {
+  if (positions == PositionMeans::on) check_lengths(rows);
+  const c10::InferenceMode inference;
+  Summer summer(hooks, positions);
+  Taps taps;
+  taps.observers = {&summer};
+  std::int64_t tokens = 0;
+  std::vector<TokenRow> batch;
+  const auto run = [&] {
+    if (batch.empty()) return;
+    model.run(make_batch(batch), taps, {.engine = engine, .logits = {.at = LogitsAt::none}});
+    batch.clear();
+  };
+  std::int64_t held = 0;
+  for (TokenRow row : rows) {
+    if (model.config().token_types == 0) row.token_types.clear();
+    tokens += static_cast<std::int64_t>(row.ids.size());
+    held += static_cast<std::int64_t>(row.ids.size());
+    batch.push_back(std::move(row));
+    if (held >= kBatchTokens) {
+      run();
+      held = 0;
+    }
+  }
+  run();
+  return summer.means(tokens, static_cast<std::int64_t>(rows.size()));
+}
+
+void draw_donors(std::vector<SweepPrompt>& prompts, const std::vector<int>& clusters,
+                 std::uint64_t seed) {
+  constexpr std::uint64_t kDonorStream = 0xD0904ULL;
+  for (std::size_t p = 0; p < prompts.size(); ++p) {
+    if (!prompts[p].donors.empty()) continue;
+    std::vector<std::size_t> fitting;
+    for (std::size_t other = 0; other < prompts.size(); ++other) {
+      const bool fits = prompts[other].row.ids.size() == prompts[p].row.ids.size();
+      if (fits && clusters[other] != clusters[p]) fitting.push_back(other);
+    }
+    if (fitting.empty()) {
+      throw Error(ErrorKind::input, "AB11",
+                  {.where = "--method resample",
+                   .what = "prompt " + std::to_string(p + 1) + " has no corrupt twin, and no " +
+                           "prompt of another group has its length of " +
+                           count_of(prompts[p].row.ids.size(), "token"),
+                   .next = "give corrupt prompts, or leave out resample"});
+    }
+    Philox random(seed, kDonorStream + p);
+    prompts[p].donors = {prompts[fitting[random.below(static_cast<std::uint32_t>(fitting.size()))]]
+                             .row};
+  }
+}
+
+}  // namespace attnscope

@@ -1,0 +1,33 @@
+// File: reference.h
+// What ablated units become: means over reference prompts, and donors for resampling.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <vector>
+
+#include "attnscope/probes/experiment_run.h"
+#include "attnscope/probes/sweep.h"
+
+namespace attnscope {
+
+// Means of some sites over reference prompts, in double.
+struct ReferenceMeans {
+  std::map<HookId, at::Tensor> all;          // over all real tokens: z [h d], attn_out [m] …
+  std::map<HookId, at::Tensor> by_position;  // over prompts: z [q h d] …
+};
+
+enum class PositionMeans : std::uint8_t { off, on };
+
+// Runs the rows once. With PositionMeans::on all rows must have one length: Error AB10 (exit 2).
+ReferenceMeans reference_means(const Model& model, const std::vector<TokenRow>& rows,
+                               const std::vector<HookId>& hooks, PositionMeans positions,
+                               Engine engine);
+
+// Gives every prompt without a corrupt twin another prompt of equal length as its donor, of another
+// cluster, drawn by seed. Throws Error AB11 (exit 2) where there is none.
+void draw_donors(std::vector<SweepPrompt>& prompts, const std::vector<int>& clusters,
+                 std::uint64_t seed);
+
+}  // namespace attnscope

@@ -1,0 +1,251 @@
+#include "attnscope/probes/sweep_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "attnscope/data/positions.h"
+#include "attnscope/stats/effects.h"
+#include "attnscope/support/error.h"
+#include "attnscope/support/text.h"
+
+namespace attnscope {
+namespace {
+
+TokenRow row_of(const EncodedPrompt& prompt) {
+  return {.ids = prompt.ids, .token_types = prompt.token_types, .position_ids = {}};
+}
+
+// [method cell] arrays of a record under construction.
+struct EffectArrays {
+  explicit EffectArrays(std::size_t size)
+      : effect(size, kNotMeasured),
+        ci_low(size, kNotMeasured),
+        ci_high(size, kNotMeasured),
+        sim_low(size, kNotMeasured),
+        sim_high(size, kNotMeasured),
+        p(size, kNotMeasured),
+        p_adjusted(size, kNotMeasured),
+        detectable(size, kNotMeasured),
+        n(size, 0),
+        undefined(size, 0) {}
+
+  void set(std::size_t place, const EffectEstimate& estimate) {
+    effect[place] = estimate.effect;
+    ci_low[place] = estimate.ci.low;
+    ci_high[place] = estimate.ci.high;
+    sim_low[place] = estimate.ci_sim.low;
+    sim_high[place] = estimate.ci_sim.high;
+    p[place] = estimate.p;
+    p_adjusted[place] = estimate.p_adjusted;
+    detectable[place] = estimate.minimal_detectable;
+  }
+
+  std::vector<double> effect, ci_low, ci_high, sim_low, sim_high, p, p_adjusted, detectable;
+  std::vector<std::int64_t> n, undefined;
+};
+
+// Cells of one method that are measured on the same prompts are estimated together.
+void estimate_method(const EffectsTable& table, std::size_t method, const EstimateOptions& options,
+                     EffectArrays& out) {
+  const std::size_t n_cells = table.cells.size();
+  const std::size_t n_prompts = table.clusters.size();
+  const double* effects = table.effects.data() + method * n_cells * n_prompts;
+  std::map<std::vector<bool>, std::vector<std::size_t>> by_prompts;
+  for (std::size_t c = 0; c < n_cells; ++c) {
+    std::vector<bool> measured(n_prompts);
+    for (std::size_t p = 0; p < n_prompts; ++p) measured[p] = !std::isnan(effects[c * n_prompts + p]);
+    by_prompts[std::move(measured)].push_back(c);
+  }
+  for (const auto& [measured, cells] : by_prompts) {
+    std::vector<int> clusters;
+    for (std::size_t p = 0; p < n_prompts; ++p) {
+      if (measured[p]) clusters.push_back(table.clusters[p]);
+    }
+    std::vector<double> values;
+    for (const std::size_t c : cells) {
+      for (std::size_t p = 0; p < n_prompts; ++p) {
+        if (measured[p]) values.push_back(effects[c * n_prompts + p]);
+      }
+      out.n[method * n_cells + c] = static_cast<std::int64_t>(clusters.size());
+      out.undefined[method * n_cells + c] =
+          static_cast<std::int64_t>(n_prompts - clusters.size());
+    }
+    if (clusters.empty()) continue;
+    const EffectTable estimates =
+        estimate_effects(values, cells.size(), clusters,
+                         {.draws = options.draws,
+                          .seed = options.seed,
+                          .stream = method,
+                          .threads = options.threads});
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      out.set(method * n_cells + cells[i], estimates.units[i]);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<SweepPrompt> sweep_prompts(const ExperimentInputs& inputs,
+                                       const SweepPromptOptions& options) {
+  std::vector<SweepPrompt> prompts;
+  for (const EncodedPair& pair : inputs.pairs.pairs) {
+    SweepPrompt prompt;
+    prompt.row = row_of(pair.clean);
+    if (pair.corrupt) prompt.donors = {row_of(*pair.corrupt)};
+    if (options.base == BaseSide::corrupt) std::swap(prompt.row, prompt.donors.at(0));
+    prompt.target.answers = pair.answers;
+    prompt.target.wrongs = pair.wrongs;
+    prompt.target.label = pair.label.value_or(0);
+    if (!options.metric.at.empty()) {
+      prompt.target.at = positions_of(pair.clean, options.metric.at, "--at");
+    } else if (pair.mask >= 0) {
+      prompt.target.at = {pair.mask};
+    }
+    prompts.push_back(std::move(prompt));
+  }
+  return prompts;
+}
+
+std::vector<int> clusters_of(const PairSet& pairs) {
+  std::vector<int> clusters;
+  for (const EncodedPair& pair : pairs.pairs) clusters.push_back(pair.cluster);
+  return clusters;
+}
+
+UnitSizes unit_sizes(const ModelConfig& config, const PairSet& pairs) {
+  UnitSizes sizes;
+  for (const LayerConfig& layer : config.layers) {
+    sizes.heads.push_back(layer.attention.n_heads);
+    sizes.kv_groups.push_back(layer.attention.n_kv_heads);
+    sizes.neurons.push_back(config.mlp == MlpKind::none ? 0 : layer.d_mlp);
+  }
+  for (const EncodedPair& pair : pairs.pairs) {
+    const auto length = static_cast<int>(pair.clean.size());
+    sizes.positions = sizes.positions == 0 ? length : std::min(sizes.positions, length);
+  }
+  return sizes;
+}
+
+SweepSettings sweep_settings(const MetricOptions& metric, const SweepOptions& sweep,
+                             const ComputeOptions& compute, const ExperimentContext& context) {
+  SweepSettings settings;
+  settings.metric = metric.metric;
+  if (sweep.exact) settings.mode = SweepMode::exact;
+  if (sweep.naive) settings.mode = SweepMode::naive;
+  settings.engine = engine_of(compute.engine);
+  settings.workers = std::max(1, compute.threads);
+  settings.verify = sweep.verify;
+  settings.seed = compute.seed;
+  settings.budget = compute.budget;
+  settings.stop = context.stop;
+  settings.progress = context.progress;
+  return settings;
+}
+
+std::string describe(const SweepPlan& plan) {
+  std::string text = count_of(static_cast<std::uint64_t>(plan.cells), "cell") + " × " +
+                     count_of(static_cast<std::uint64_t>(plan.prompts), "prompt") + " = " +
+                     count_of(static_cast<std::uint64_t>(plan.runs), "run") + ": " +
+                     format_number(plan.flops / 1e12, 3) + " TFLOP";
+  if (plan.flops > 0) {
+    text += ", " + format_number(plan.naive_flops / plan.flops, 2) +
+            " times fewer than one full pass a cell";
+  }
+  return text + "; about " + format_bytes(plan.memory_bytes) + " beside the weights, " +
+         count_of(static_cast<std::uint64_t>(plan.shards), "shard") + "\n";
+}
+
+std::optional<std::vector<SweepRow>> OutputStore::load(int shard) {
+  if (!output_.is_committed(first_ + shard)) return std::nullopt;
+  const SweepRows stored = output_.read(first_ + shard);
+  const auto& cells = stored.integers.at("cell");
+  std::vector<SweepRow> rows;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    rows.push_back({cells[i], stored.integers.at("prompt")[i], stored.numbers.at("value")[i],
+                    stored.numbers.at("placebo")[i]});
+  }
+  return rows;
+}
+
+void OutputStore::save(int shard, const std::vector<SweepRow>& rows) {
+  SweepRows stored;
+  for (const SweepRow& row : rows) {
+    stored.integers["cell"].push_back(row.cell);
+    stored.integers["prompt"].push_back(row.prompt);
+    stored.numbers["value"].push_back(row.value);
+    stored.numbers["placebo"].push_back(row.placebo);
+  }
+  output_.commit(first_ + shard, stored);
+}
+
+CellPlace place_of(const UnitSet& set) {
+  CellPlace place = {.name = unit_set_name(set)};
+  if (set.size() != 1) return place;
+  const UnitId& unit = set.front();
+  place.layer = unit.layer;
+  place.position = unit.position;
+  if (unit.kind != UnitKind::attention && unit.kind != UnitKind::mlp) place.head = unit.index;
+  return place;
+}
+
+void add_effects(const EffectsTable& table, const EstimateOptions& options,
+                 ExperimentRecord& record) {
+  const auto n_methods = static_cast<std::int64_t>(table.methods.size());
+  const auto n_cells = static_cast<std::int64_t>(table.cells.size());
+  const auto n_prompts = static_cast<std::int64_t>(table.clusters.size());
+  EffectArrays arrays(static_cast<std::size_t>(n_methods * n_cells));
+  for (std::size_t m = 0; m < table.methods.size(); ++m) {
+    estimate_method(table, m, options, arrays);
+  }
+  const std::vector<std::string> dims = {"method", "cell"};
+  const std::vector<std::int64_t> shape = {n_methods, n_cells};
+  const auto add = [&](const std::string& name, std::vector<double>& values) {
+    record.arrays.push_back({name, dims, shape, std::move(values)});
+  };
+  add("effect", arrays.effect);
+  add("ci_low", arrays.ci_low);
+  add("ci_high", arrays.ci_high);
+  add("ci_sim_low", arrays.sim_low);
+  add("ci_sim_high", arrays.sim_high);
+  add("p", arrays.p);
+  add("p_adjusted", arrays.p_adjusted);
+  add("minimal_detectable", arrays.detectable);
+  record.integers.push_back({"n", dims, shape, std::move(arrays.n)});
+  record.integers.push_back({"undefined", dims, shape, std::move(arrays.undefined)});
+  NamedIntegers layers = {"layers", {"cell"}, {n_cells}, {}};
+  NamedIntegers heads = {"heads", {"cell"}, {n_cells}, {}};
+  NamedIntegers positions = {"positions", {"cell"}, {n_cells}, {}};
+  NamedTexts names = {"cells", {"cell"}, {n_cells}, {}};
+  for (const CellPlace& cell : table.cells) {
+    names.values.push_back(cell.name);
+    layers.values.push_back(cell.layer);
+    heads.values.push_back(cell.head);
+    positions.values.push_back(cell.position);
+  }
+  record.texts.push_back({"methods", {"method"}, {n_methods}, table.methods});
+  record.texts.push_back(std::move(names));
+  for (NamedIntegers* index : {&layers, &heads, &positions}) {
+    record.integers.push_back(std::move(*index));
+  }
+  record.arrays.push_back({"baseline", {"prompt"}, {n_prompts}, table.baseline});
+  if (options.per_prompt) {
+    record.arrays.push_back({"per_prompt",
+                             {"method", "cell", "prompt"},
+                             {n_methods, n_cells, n_prompts},
+                             table.effects});
+  }
+}
+
+void add_sweep_facts(const SweepResult& result, ExperimentRecord& record) {
+  record.noise_floor = std::max(result.rerun_difference, result.batch_difference);
+  record.attributes["rerun_difference"] = result.rerun_difference;
+  record.attributes["batch_difference"] = result.batch_difference;
+  record.attributes["verify_cells"] = result.verified;
+  if (!std::isnan(result.verify_difference)) {
+    record.attributes["verify_max_difference"] = result.verify_difference;
+  }
+  record.attributes["non_finite"] = result.non_finite;
+}
+
+}  // namespace attnscope
