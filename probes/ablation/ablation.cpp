@@ -118,7 +118,7 @@ MethodValues AblationJob::method_values(const Model& model,
   if (optimal) {
     values.optimal = optimal_constants(
         model, sets, prompts, values,
-        {.metric = spec_.metric.metric, .stop = context_.stop, .seed = spec_.compute.seed});
+        {.metric = spec_.metric.metric, .seed = spec_.compute.seed, .stop = context_.stop});
   }
   return values;
 }

@@ -88,8 +88,9 @@ std::vector<TokenRow> read_reference_rows(const AblateSpec& spec, const Experime
   PromptReader reader(spec.reference, read_options(source, spec.encoding));
   const EncodePromptOptions encode = encode_options(spec.encoding, tokenizer);
   std::vector<TokenRow> rows;
-  while (const auto prompt = reader.next()) {
-    const EncodedPrompt encoded = encode_prompt(*prompt, tokenizer, encode);
+  Prompt prompt;
+  while (reader.next(prompt)) {
+    const EncodedPrompt encoded = encode_prompt(prompt, tokenizer, encode);
     check_prompt(inputs.checkpoint.config, encoded, LongPrompts::refused,
                  prompt_place(source, encoded.line));
     rows.push_back({.ids = encoded.ids, .token_types = encoded.token_types, .position_ids = {}});
