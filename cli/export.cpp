@@ -48,7 +48,7 @@ std::string bytes_of(const Drawing& drawing, ExportFormat format) {
 // A figure of an experiment. csv is the whole table, whatever the figure.
 std::string figure_bytes(const CaptureReader& file, const ExportSpec& spec, ExportFormat format) {
   const ExperimentRecord record = find_experiment(file, spec.experiment);
-  const EffectTable table(record);
+  const EffectView table(record);
   const int method = table.find_method(spec.method, "--method");
   if (format == ExportFormat::csv) return to_csv(table);
   if (spec.figure == FigureChoice::scatter) {

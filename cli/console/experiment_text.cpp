@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "attnscope/render/effect_table.h"
+#include "attnscope/render/effect_view.h"
 #include "attnscope/render/experiment_view.h"
 #include "attnscope/support/error.h"
 #include "attnscope/support/text.h"
@@ -59,14 +59,14 @@ struct ExtraColumn {
 constexpr ExtraColumn kExtraColumns[] = {
     {"recovery", "recovery"}, {"direct", "direct"}, {"minimal_effect", "could be seen"}};
 
-bool has_values(const EffectTable& table, const char* array, int method) {
+bool has_values(const EffectView& table, const char* array, int method) {
   for (int cell = 0; cell < table.cells(); ++cell) {
     if (std::isfinite(table.number(array, method, cell))) return true;
   }
   return false;
 }
 
-std::string table_of(const EffectTable& table, int method, const std::vector<int>& cells) {
+std::string table_of(const EffectView& table, int method, const std::vector<int>& cells) {
   std::vector<Table::Column> columns = {{"unit"},
                                         {"effect", Align::right},
                                         {"95 % interval"},
@@ -105,7 +105,7 @@ std::string table_of(const EffectTable& table, int method, const std::vector<int
 }
 
 // Whether all units of the table are heads, or places of a layer, one each.
-bool all_cells(const EffectTable& table, bool with_head, bool with_position) {
+bool all_cells(const EffectView& table, bool with_head, bool with_position) {
   for (int cell = 0; cell < table.cells(); ++cell) {
     if (table.layer(cell) < 0 || (table.head(cell) >= 0) != with_head ||
         (table.position(cell) >= 0) != with_position) {
@@ -116,7 +116,7 @@ bool all_cells(const EffectTable& table, bool with_head, bool with_position) {
 }
 
 // All effects as a grid of colours; empty where the units fill none.
-std::string grid_of(const EffectTable& table, int method, const TerminalStyle& style) {
+std::string grid_of(const EffectView& table, int method, const TerminalStyle& style) {
   if (all_cells(table, true, false)) {
     const HeatMap map = effect_grid(table, method);
     if (map.column_positions.back() + 1 != map.columns) return terminal_heat_map(map, style);
@@ -132,8 +132,7 @@ std::string grid_of(const EffectTable& table, int method, const TerminalStyle& s
   return "";
 }
 
-std::string method_text(const EffectTable& table, int method, int rows,
-                        const TerminalStyle& style) {
+std::string method_text(const EffectView& table, int method, int rows, const TerminalStyle& style) {
   std::vector<int> cells = table.by_effect(method);
   const std::size_t all = cells.size();
   cells.resize(std::min(all, static_cast<std::size_t>(rows)));
@@ -147,7 +146,7 @@ std::string method_text(const EffectTable& table, int method, int rows,
 }
 
 // Methods that this verb knows and that were not asked for.
-std::string methods_not_run(const EffectTable& table) {
+std::string methods_not_run(const EffectView& table) {
   std::vector<std::string> missing;
   for (const char* name : {"zero", "mean", "mean-pos", "resample", "optimal"}) {
     bool run = false;
@@ -196,12 +195,12 @@ std::string checks(const ExperimentResult& result) {
 }
 
 // What `export` can draw of it.
-const char* figure_of(const EffectTable& table) {
+const char* figure_of(const EffectView& table) {
   if (table.measures() > 0) return "scatter";
   return all_cells(table, false, true) ? "patch-map" : "grid";
 }
 
-bool lacks_intervals(const EffectTable& table) {
+bool lacks_intervals(const EffectView& table) {
   for (int m = 0; m < table.methods(); ++m) {
     if (has_values(table, "ci_low", m)) return false;
   }
@@ -231,7 +230,7 @@ std::string record_text(const ExperimentRecord& record, int rows, const Terminal
     list_axes(record.texts, text);
     return text;
   }
-  const EffectTable table(record);
+  const EffectView table(record);
   for (int method = 0; method < table.methods(); ++method) {
     text += "\n" + method_text(table, method, rows, style);
   }
@@ -239,7 +238,7 @@ std::string record_text(const ExperimentRecord& record, int rows, const Terminal
 }
 
 std::string experiment_text(const ExperimentResult& result, const TerminalStyle& style) {
-  const EffectTable table(result.record);
+  const EffectView table(result.record);
   std::string text = joined_texts(result.record, "paragraph");
   if (!text.empty()) text += "\n";
   if (const std::string why = joined_texts(result.record, "withheld"); !why.empty()) {

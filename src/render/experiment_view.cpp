@@ -28,7 +28,7 @@ IntervalNames interval_of(const ExperimentRecord& record) {
                                                : IntervalNames{"ci_low", "ci_high"};
 }
 
-[[noreturn]] void fail_figure(const EffectTable& table, const std::string& needs,
+[[noreturn]] void fail_figure(const EffectView& table, const std::string& needs,
                               const std::string& next) {
   throw Error(ErrorKind::input, "RN09",
               {.where = "experiment " + quote(table.record().name),
@@ -50,7 +50,7 @@ struct Places {
 };
 
 template <typename ColumnOf, typename Wanted>
-Places places_of(const EffectTable& table, const ColumnOf& column_of, const Wanted& wanted) {
+Places places_of(const EffectView& table, const ColumnOf& column_of, const Wanted& wanted) {
   std::set<int> layers, columns;
   for (int cell = 0; cell < table.cells(); ++cell) {
     if (!wanted(cell)) continue;
@@ -67,7 +67,7 @@ std::size_t index_of(const std::vector<int>& sorted, std::int64_t value) {
 
 // The values of the wanted cells at their places; of several at one place the largest.
 template <typename ColumnOf, typename Wanted, typename ValueOf>
-HeatMap map_of(const EffectTable& table, const ColumnOf& column_of, const Wanted& wanted,
+HeatMap map_of(const EffectView& table, const ColumnOf& column_of, const Wanted& wanted,
                const ValueOf& value_of) {
   const Places places = places_of(table, column_of, wanted);
   HeatMap map;
@@ -90,7 +90,7 @@ HeatMap map_of(const EffectTable& table, const ColumnOf& column_of, const Wanted
 }
 
 // Effects have a sign: zero is the middle of the colours, whatever the values.
-void show_effects(HeatMap& map, const EffectTable& table) {
+void show_effects(HeatMap& map, const EffectView& table) {
   map.value_name = "effect on " + table.record().metric;
   double largest = 0;
   for (const float value : map.values) {
@@ -100,13 +100,13 @@ void show_effects(HeatMap& map, const EffectTable& table) {
   map.scale = Scale{-largest, largest, ColorMap::diverging};
 }
 
-bool is_head(const EffectTable& table, int cell, const std::string& kind) {
+bool is_head(const EffectView& table, int cell, const std::string& kind) {
   return table.layer(cell) >= 0 && table.head(cell) >= 0 && table.position(cell) < 0 &&
          table.kind(cell) == kind;
 }
 
 // Heads and kv groups of one file are different units: the kind of the first one is drawn.
-std::string head_kind(const EffectTable& table) {
+std::string head_kind(const EffectView& table) {
   for (int cell = 0; cell < table.cells(); ++cell) {
     if (is_head(table, cell, table.kind(cell))) return table.kind(cell);
   }
@@ -167,7 +167,7 @@ ExperimentRecord find_experiment(const CaptureReader& file, const std::string& n
                             : "experiments " + escape_untrusted(join(names, ", "), 300)});
 }
 
-std::vector<std::string> experiment_caption(const CaptureReader& file, const EffectTable& table,
+std::vector<std::string> experiment_caption(const CaptureReader& file, const EffectView& table,
                                             int method) {
   const ModelInfo model = file.model();
   std::vector<std::string> lines{"model: " + model.name + " (" + model.family + ")"};
@@ -192,7 +192,7 @@ std::vector<std::string> experiment_caption(const CaptureReader& file, const Eff
   return lines;
 }
 
-HeatMap effect_grid(const EffectTable& table, int method) {
+HeatMap effect_grid(const EffectView& table, int method) {
   const std::string kind = head_kind(table);
   HeatMap map = map_of(
       table, [&](int cell) { return table.head(cell); },
@@ -204,7 +204,7 @@ HeatMap effect_grid(const EffectTable& table, int method) {
   return map;
 }
 
-HeatMap attention_grid(const EffectTable& table, int measure) {
+HeatMap attention_grid(const EffectView& table, int measure) {
   const std::string kind = head_kind(table);
   HeatMap map = map_of(
       table, [&](int cell) { return table.head(cell); },
@@ -216,7 +216,7 @@ HeatMap attention_grid(const EffectTable& table, int measure) {
   return map;
 }
 
-HeatMap patch_map(const EffectTable& table, int method, const std::vector<std::string>& tokens) {
+HeatMap patch_map(const EffectView& table, int method, const std::vector<std::string>& tokens) {
   const auto wanted = [&](int cell) { return table.layer(cell) >= 0 && table.position(cell) >= 0; };
   bool found = false;
   for (int cell = 0; cell < table.cells(); ++cell) found |= wanted(cell);
@@ -250,7 +250,7 @@ std::vector<std::string> common_tokens(const CaptureReader& file) {
   return common;
 }
 
-ScatterPlot attention_scatter(const EffectTable& table, int measure, int method) {
+ScatterPlot attention_scatter(const EffectView& table, int measure, int method) {
   if (table.measures() == 0) {
     fail_figure(table, "attention measures beside the effects", "draw the file of a verdict");
   }
@@ -271,7 +271,7 @@ ScatterPlot attention_scatter(const EffectTable& table, int measure, int method)
   return plot;
 }
 
-std::string to_csv(const EffectTable& table) {
+std::string to_csv(const EffectView& table) {
   const std::vector<std::string> numbers = number_columns(table.record());
   std::string csv = "cell,layer,head,position,method";
   for (const std::string& name : numbers) csv += "," + name;

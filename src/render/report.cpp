@@ -456,7 +456,7 @@ class ReportPage {
 
   const VerdictReport& report_;
   const ExperimentRecord& record_;
-  EffectTable table_;
+  EffectView table_;
   double delta_ = 0;
   bool simultaneous_ = false;
   bool has_verdicts_ = false;

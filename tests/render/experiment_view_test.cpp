@@ -46,7 +46,7 @@ ExperimentRecord patch_record() {
 
 TEST(ExperimentView, TheGridHasLayersDownwardsAndHeadsAcross) {
   const VerdictReport report = sample_verdict();
-  const EffectTable table(report.record);
+  const EffectView table(report.record);
   const HeatMap map = effect_grid(table, 0);
   ASSERT_EQ(map.rows, 6);
   ASSERT_EQ(map.columns, 8);
@@ -66,7 +66,7 @@ TEST(ExperimentView, HeadsThatWereNotMeasuredAreMissingAndGroupsAreNotMixedIn) {
   record.integers = {{"layers", {"cell"}, {4}, {0, 1, 0, 0}},
                      {"heads", {"cell"}, {4}, {0, 1, 0, 0}},
                      {"positions", {"cell"}, {4}, {-1, -1, -1, 4}}};
-  const EffectTable table(record);
+  const EffectView table(record);
   const HeatMap map = effect_grid(table, 0);
   ASSERT_EQ(map.values.size(), 4U);
   EXPECT_EQ(map.at(0, 0), 1);
@@ -77,7 +77,7 @@ TEST(ExperimentView, HeadsThatWereNotMeasuredAreMissingAndGroupsAreNotMixedIn) {
 
 TEST(ExperimentView, ThePatchMapIsLabelledWithTokens) {
   const ExperimentRecord record = patch_record();
-  const HeatMap map = patch_map(EffectTable(record), 0, {"<s>", " When", " Mary", ""});
+  const HeatMap map = patch_map(EffectView(record), 0, {"<s>", " When", " Mary", ""});
   ASSERT_EQ(map.rows, 2);
   ASSERT_EQ(map.columns, 2);
   EXPECT_EQ(map.values, (std::vector<float>{1, -2, 3, 4}));
@@ -89,14 +89,14 @@ TEST(ExperimentView, ThePatchMapIsLabelledWithTokens) {
 TEST(ExperimentView, FiguresThatCannotBeDrawnAreRefused) {
   const ExperimentRecord patch = patch_record();
   const VerdictReport report = sample_verdict();
-  EXPECT_EQ(exit_code_of([&] { effect_grid(EffectTable(patch), 0); }), 2);
-  EXPECT_EQ(exit_code_of([&] { attention_scatter(EffectTable(patch), 0, 0); }), 2);
-  EXPECT_EQ(exit_code_of([&] { patch_map(EffectTable(report.record), 0, {}); }), 2);
+  EXPECT_EQ(exit_code_of([&] { effect_grid(EffectView(patch), 0); }), 2);
+  EXPECT_EQ(exit_code_of([&] { attention_scatter(EffectView(patch), 0, 0); }), 2);
+  EXPECT_EQ(exit_code_of([&] { patch_map(EffectView(report.record), 0, {}); }), 2);
 }
 
 TEST(ExperimentView, TheScatterMarksVerdicts) {
   const VerdictReport report = sample_verdict();
-  const EffectTable table(report.record);
+  const EffectView table(report.record);
   ScatterPlot plot = attention_scatter(table, 0, 0);
   ASSERT_EQ(plot.points.size(), 48U);
   EXPECT_EQ(plot.band, 0.05);
@@ -142,7 +142,7 @@ TEST(ExperimentView, AScatterOfOddPointsIsDrawn) {
 
 TEST(ExperimentView, TheTableHasALineForEachCellAndMethod) {
   const VerdictReport report = sample_verdict();
-  const std::string csv = to_csv(EffectTable(report.record));
+  const std::string csv = to_csv(EffectView(report.record));
   const std::vector<std::string> lines = split(csv, '\n');
   ASSERT_EQ(lines.size(), 1U + 48 * 3 + 1);
   EXPECT_EQ(lines[0],

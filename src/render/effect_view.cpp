@@ -1,4 +1,4 @@
-#include "attnscope/render/effect_table.h"
+#include "attnscope/render/effect_view.h"
 
 #include <algorithm>
 #include <cmath>
@@ -61,7 +61,7 @@ T value_of(const Named* array, std::size_t methods, std::size_t cells, int metho
 
 }  // namespace
 
-EffectTable::EffectTable(const ExperimentRecord& record) : record_(record) {
+EffectView::EffectView(const ExperimentRecord& record) : record_(record) {
   const NamedTexts* cells = record.text("cells");
   const NamedTexts* methods = record.text("methods");
   const NamedTexts* measures = record.text("measures");
@@ -82,55 +82,55 @@ EffectTable::EffectTable(const ExperimentRecord& record) : record_(record) {
   if (measures != nullptr) measures_ = measures->values;
 }
 
-const std::string& EffectTable::cell_name(int cell) const {
+const std::string& EffectView::cell_name(int cell) const {
   return names_.at(static_cast<std::size_t>(cell));
 }
-const std::string& EffectTable::method_name(int method) const {
+const std::string& EffectView::method_name(int method) const {
   return methods_.at(static_cast<std::size_t>(method));
 }
-const std::string& EffectTable::measure_name(int measure) const {
+const std::string& EffectView::measure_name(int measure) const {
   return measures_.at(static_cast<std::size_t>(measure));
 }
 
-int EffectTable::find_method(const std::string& name, const std::string& option) const {
+int EffectView::find_method(const std::string& name, const std::string& option) const {
   return find_in(methods_, name, option, "method");
 }
 
-int EffectTable::find_measure(const std::string& name, const std::string& option) const {
+int EffectView::find_measure(const std::string& name, const std::string& option) const {
   return find_in(measures_, name, option, "attention measure");
 }
 
-std::string EffectTable::kind(int cell) const {
+std::string EffectView::kind(int cell) const {
   const std::string& name = cell_name(cell);
   const std::size_t colon = name.find(':');
   return colon == std::string::npos ? "" : name.substr(0, colon);
 }
 
-double EffectTable::number(std::string_view array, int method, int cell) const {
+double EffectView::number(std::string_view array, int method, int cell) const {
   return value_of(record_.array(array), methods_.size(), names_.size(), method, cell, kNan);
 }
 
-std::int64_t EffectTable::n(int method, int cell) const {
+std::int64_t EffectView::n(int method, int cell) const {
   return value_of(record_.integer("n"), methods_.size(), names_.size(), method, cell,
                   std::int64_t{-1});
 }
 
-std::int64_t EffectTable::place(std::string_view integers, int cell) const {
+std::int64_t EffectView::place(std::string_view integers, int cell) const {
   return value_of(record_.integer(integers), methods_.size(), names_.size(), 0, cell,
                   std::int64_t{-1});
 }
 
-std::optional<VerdictLevel> EffectTable::verdict(int cell) const {
+std::optional<VerdictLevel> EffectView::verdict(int cell) const {
   const NamedIntegers* levels = record_.integer("verdict");
   if (levels == nullptr || !has_axes(*levels, {"cell"}, {names_.size()})) return std::nullopt;
   return verdict_level(levels->values[static_cast<std::size_t>(cell)]);
 }
 
-bool EffectTable::is_marked(std::string_view integers, int cell) const {
+bool EffectView::is_marked(std::string_view integers, int cell) const {
   return place(integers, cell) > 0;
 }
 
-double EffectTable::attention(int measure, int cell) const {
+double EffectView::attention(int measure, int cell) const {
   const NamedArray* attention = record_.array("attention");
   if (attention == nullptr ||
       !has_axes(*attention, {"cell", "measure"}, {names_.size(), measures_.size()})) {
@@ -140,7 +140,7 @@ double EffectTable::attention(int measure, int cell) const {
                            static_cast<std::size_t>(measure)];
 }
 
-std::vector<int> EffectTable::by_effect(int method) const {
+std::vector<int> EffectView::by_effect(int method) const {
   std::vector<int> order(static_cast<std::size_t>(cells_));
   std::iota(order.begin(), order.end(), 0);
   const auto size = [&](int cell) {

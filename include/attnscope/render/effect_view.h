@@ -1,4 +1,4 @@
-// File: effect_table.h
+// File: effect_view.h
 // The record of an experiment as a table: units (cells) by methods, with what is known of each.
 #pragma once
 
@@ -16,10 +16,10 @@ namespace attnscope {
 
 // Reads a record that it does not own. Arrays may have the axes {"method", "cell"} or {"cell"};
 // anything that is not there is NaN, −1 or nothing.
-class EffectTable {
+class EffectView {
  public:
   // Throws RN06 (exit 2) when the record has no cells or no effects.
-  explicit EffectTable(const ExperimentRecord& record);
+  explicit EffectView(const ExperimentRecord& record);
 
   const ExperimentRecord& record() const { return record_; }
   int cells() const { return cells_; }

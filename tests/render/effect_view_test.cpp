@@ -1,4 +1,4 @@
-#include "attnscope/render/effect_table.h"
+#include "attnscope/render/effect_view.h"
 
 #include <gtest/gtest.h>
 
@@ -23,9 +23,9 @@ std::string code_of(const std::function<void()>& work) {
   return "";
 }
 
-TEST(EffectTable, ReadsByMethodAndCellAndByCell) {
+TEST(EffectView, ReadsByMethodAndCellAndByCell) {
   const VerdictReport report = sample_verdict();
-  const EffectTable table(report.record);
+  const EffectView table(report.record);
   ASSERT_EQ(table.cells(), 48);
   ASSERT_EQ(table.methods(), 3);
   const int strongest = 1 * 8 + 3;
@@ -47,13 +47,13 @@ TEST(EffectTable, ReadsByMethodAndCellAndByCell) {
   EXPECT_EQ(table.by_effect(0)[2], 5 * 8 + 2);
 }
 
-TEST(EffectTable, WhatIsNotThereIsMissing) {
+TEST(EffectView, WhatIsNotThereIsMissing) {
   VerdictReport report = sample_verdict();
   report.record.integers.clear();
   std::erase_if(report.record.arrays, [](const NamedArray& a) { return a.name == "attention"; });
   // An array whose axes say otherwise is not read at all.
   const_cast<NamedArray*>(report.record.array("direct"))->dims = {"head"};
-  const EffectTable table(report.record);
+  const EffectView table(report.record);
   EXPECT_EQ(table.layer(0), -1);
   EXPECT_EQ(table.n(0, 0), -1);
   EXPECT_FALSE(table.verdict(0).has_value());
@@ -62,18 +62,18 @@ TEST(EffectTable, WhatIsNotThereIsMissing) {
   EXPECT_TRUE(std::isnan(table.number("no such array", 0, 0)));
 }
 
-TEST(EffectTable, EffectsThatAreNoNumberComeLast) {
+TEST(EffectView, EffectsThatAreNoNumberComeLast) {
   VerdictReport report = sample_verdict();
   auto& effects = const_cast<NamedArray*>(report.record.array("effect"))->values;
   effects[11] = std::numeric_limits<double>::quiet_NaN();
-  const EffectTable table(report.record);
+  const EffectView table(report.record);
   EXPECT_EQ(table.by_effect(0).back(), 11);
   EXPECT_EQ(table.by_effect(0).front(), 25);
 }
 
-TEST(EffectTable, UnknownNamesAreRefusedWithTheNearest) {
+TEST(EffectView, UnknownNamesAreRefusedWithTheNearest) {
   const VerdictReport report = sample_verdict();
-  const EffectTable table(report.record);
+  const EffectView table(report.record);
   EXPECT_EQ(table.find_method("", "--method"), 0);
   EXPECT_EQ(table.find_method("resample", "--method"), 2);
   const std::string text = code_of([&] { table.find_method("resampel", "--method"); });
@@ -84,12 +84,12 @@ TEST(EffectTable, UnknownNamesAreRefusedWithTheNearest) {
             std::string::npos);
 }
 
-TEST(EffectTable, RecordsWithoutEffectsAreRefused) {
+TEST(EffectView, RecordsWithoutEffectsAreRefused) {
   ExperimentRecord record{.name = "lens", .kind = "lens"};
-  EXPECT_NE(code_of([&] { EffectTable{record}; }).find("RN06"), std::string::npos);
+  EXPECT_NE(code_of([&] { EffectView{record}; }).find("RN06"), std::string::npos);
   VerdictReport report = sample_verdict();
   const_cast<NamedArray*>(report.record.array("effect"))->shape = {3, 47};
-  EXPECT_NE(code_of([&] { EffectTable{report.record}; }).find("RN06"), std::string::npos);
+  EXPECT_NE(code_of([&] { EffectView{report.record}; }).find("RN06"), std::string::npos);
 }
 
 }  // namespace
