@@ -68,7 +68,7 @@ DirectPath::DirectPath(const Model& model, FrozenReads reads, std::vector<std::i
     return;
   }
   // logit_c = multiplier · (W_U[c] · (gain · centre(x) / scale + bias) + b_U[c]).
-  at::Tensor rows = chosen_rows(wide(model.weight(Role::head_weight)), columns_);
+  at::Tensor rows = wide(chosen_rows(model.weight(Role::head_weight), columns_));
   constant_ = at::zeros({rows.size(0)}, rows.options());
   const at::Tensor head_bias = wide_weight(model, Role::head_bias);
   if (head_bias.defined()) constant_ = constant_ + chosen_rows(head_bias, columns_);

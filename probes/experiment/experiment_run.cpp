@@ -8,25 +8,12 @@
 
 #include "attnscope/core/boundary.h"
 #include "attnscope/core/device.h"
+#include "attnscope/storage/reader.h"
 #include "attnscope/support/error.h"
 #include "attnscope/support/text.h"
 
 namespace attnscope {
 namespace {
-
-DType load_dtype(ComputeDType dtype) {
-  switch (dtype) {
-    case ComputeDType::f64:
-      return DType::f64;
-    case ComputeDType::bf16:
-      return DType::bf16;
-    case ComputeDType::f16:
-      return DType::f16;
-    case ComputeDType::f32:
-      break;
-  }
-  return DType::f32;
-}
 
 std::uint64_t file_size(const std::string& path) {
   struct stat info {};
@@ -99,6 +86,20 @@ Model load_model(const Checkpoint& checkpoint, const ComputeOptions& compute, St
                      [&] { return Model::load(checkpoint, load, warnings); });
 }
 
+DType load_dtype(ComputeDType dtype) {
+  switch (dtype) {
+    case ComputeDType::f64:
+      return DType::f64;
+    case ComputeDType::bf16:
+      return DType::bf16;
+    case ComputeDType::f16:
+      return DType::f16;
+    case ComputeDType::f32:
+      break;
+  }
+  return DType::f32;
+}
+
 Engine engine_of(EngineChoice choice) {
   switch (choice) {
     case EngineChoice::reference:
@@ -138,6 +139,11 @@ ExperimentOutput::ExperimentOutput(RunDescription run, const ExperimentContext& 
                          .run = run_info(run_.compute, run_.options_json),
                          .shards = std::move(shards)},
       warnings);
+}
+
+std::optional<std::vector<ExperimentRecord>> ExperimentOutput::finished() const {
+  if (!sweep_ || !sweep_->complete()) return std::nullopt;
+  return CaptureReader(run_.delivery.out, {.trust = Trust::own}).experiments();
 }
 
 void ExperimentOutput::finish(const std::vector<ExperimentRecord>& records,

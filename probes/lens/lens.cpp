@@ -1,9 +1,10 @@
 // From options to lens.h5.
 #include "attnscope/probes/lens.h"
 
+#include <algorithm>
 #include <chrono>
-#include <memory>
 #include <string>
+#include <utility>
 
 #include "attnscope/data/positions.h"
 #include "attnscope/probes/experiment_run.h"
@@ -97,15 +98,51 @@ class LensRun {
   std::vector<ExperimentRecord> records_;
 };
 
-std::string plan_in_words(const ExperimentInputs& inputs) {
+struct LensPlan {
+  std::uint64_t memory = 0;
+  std::string words;
+};
+
+LensPlan plan_of(const LensSpec& spec, const ExperimentInputs& inputs) {
+  const ModelConfig& config = inputs.checkpoint.config;
   std::int64_t tokens = 0;
+  std::int64_t longest = 0;
   for (const EncodedPair& pair : inputs.pairs.pairs) {
-    tokens += static_cast<std::int64_t>(pair.clean.size());
+    const auto length = static_cast<std::int64_t>(pair.clean.size());
+    tokens += length;
+    longest = std::max(longest, length);
   }
-  const int stages = inputs.checkpoint.config.n_layers + 1;
-  return count_of(inputs.pairs.pairs.size(), "prompt") + " of " +
-         count_of(static_cast<std::uint64_t>(tokens), "token") + ", the head at " +
-         std::to_string(stages) + " stages of each";
+  const std::size_t value_size = dtype_size(load_dtype(spec.compute.dtype));
+  LensPlan plan;
+  plan.memory = static_cast<std::uint64_t>(parameter_count(inputs.checkpoint.map)) * value_size +
+                lens_memory(config, longest, value_size);
+  plan.words = count_of(inputs.pairs.pairs.size(), "prompt") + " of " +
+               count_of(static_cast<std::uint64_t>(tokens), "token") + ", the head at " +
+               std::to_string(config.n_layers + 1) + " stages of each; memory about " +
+               format_bytes(plan.memory);
+  return plan;
+}
+
+void check_budget(const LensPlan& plan, std::uint64_t budget) {
+  if (budget == 0 || plan.memory <= budget) return;
+  throw Error(ErrorKind::limit, "LE03",
+              {.where = "--budget",
+               .what = "the lens would need more memory than the budget",
+               .expected = "at most " + format_bytes(budget),
+               .got = format_bytes(plan.memory),
+               .next = "use shorter prompts or a smaller --dtype, or raise --budget"});
+}
+
+void run_all(LensRun& run, std::int64_t prompts, const ExperimentContext& context) {
+  const auto start = std::chrono::steady_clock::now();
+  ProgressState progress{.items_total = prompts};
+  while (progress.items_done < prompts) {
+    check_stop(context);
+    run.add(static_cast<int>(progress.items_done++));
+    progress.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (context.progress != nullptr) context.progress->update(progress);
+  }
 }
 
 void fail_on_nan(std::int64_t found) {
@@ -138,34 +175,33 @@ ExperimentResult run_lens(const LensSpec& spec, const ExperimentContext& context
   ExperimentResult result;
   result.prompts = static_cast<std::int64_t>(inputs.pairs.pairs.size());
   result.clusters = inputs.pairs.n_clusters;
-  result.plan = plan_in_words(inputs);
+  const LensPlan plan = plan_of(spec, inputs);
+  result.plan = plan.words;
   if (context.on_plan) context.on_plan(result.plan);
   if (spec.output.dry_run) {
     result.warnings = warnings.lines();
     return result;
   }
+  check_budget(plan, spec.compute.budget);
 
   LensSpec resolved = spec;
   resolved.compute = resolved_compute(spec.compute, EngineChoice::automatic);
   ExperimentOutput output(description_of(FileKind::lens, resolved, inputs), context, {}, warnings);
-  const Model model = load_model(inputs.checkpoint, spec.compute, strictness, warnings);
-  LensRun run(spec, inputs, model, warnings);
-  const auto start = std::chrono::steady_clock::now();
-  ProgressState progress{.items_total = result.prompts};
-  for (int index = 0; index < static_cast<int>(inputs.pairs.pairs.size()); ++index) {
-    check_stop(context);
-    run.add(index);
-    progress.items_done = index + 1;
-    progress.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (context.progress != nullptr) context.progress->update(progress);
+  std::vector<ExperimentRecord> records;
+  if (auto finished = output.finished()) {
+    records = std::move(*finished);
+  } else {
+    const Model model = load_model(inputs.checkpoint, spec.compute, strictness, warnings);
+    LensRun run(spec, inputs, model, warnings);
+    run_all(run, result.prompts, context);
+    if (run.non_finite() > 0) {
+      if (spec.fail_on_nan) fail_on_nan(run.non_finite());
+      warnings.add("NaN, and stored as such: " +
+                   count_of(static_cast<std::uint64_t>(run.non_finite()), "value") +
+                   " of the lens");
+    }
+    records = run.records(resolved_options_json(resolved));
   }
-  if (run.non_finite() > 0) {
-    if (spec.fail_on_nan) fail_on_nan(run.non_finite());
-    warnings.add("NaN, and stored as such: " +
-                 count_of(static_cast<std::uint64_t>(run.non_finite()), "value") + " of the lens");
-  }
-  std::vector<ExperimentRecord> records = run.records(resolved_options_json(resolved));
   output.finish(records, result);
   result.record = std::move(records.front());
   records.erase(records.begin());

@@ -132,6 +132,15 @@ std::string lens_obstacle(const ModelConfig& config) {
   return "";
 }
 
+std::uint64_t lens_memory(const ModelConfig& config, std::int64_t length, std::size_t value_size) {
+  const std::int64_t stages = config.n_layers + 1;
+  const std::int64_t logits = std::max<std::int64_t>(
+      config.d_vocab_out, std::min(LogitLensOptions{}.block, length * config.d_vocab_out));
+  constexpr int kCopies = 6;  // of the logits in float64: two stages, and what is made of them
+  return static_cast<std::uint64_t>(stages * length * config.d_model) * value_size +
+         static_cast<std::uint64_t>(kCopies * logits) * sizeof(double);
+}
+
 LogitLens logit_lens(const Model& model, const TokenRow& row, const LogitLensOptions& options) {
   check(model, options);
   const ModelConfig& config = model.config();

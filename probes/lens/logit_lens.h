@@ -19,7 +19,7 @@ struct LogitLensOptions {
   // each position what the whole model says there first.
   std::vector<std::int64_t> targets;
   // Logits held at once; more positions are taken in turn.
-  std::int64_t block = std::int64_t{1} << 24;
+  std::int64_t block = std::int64_t{1} << 22;
 };
 
 // Axes: s stages (0 after the embedding, l after layer l − 1; the last is the model itself), q
@@ -35,6 +35,9 @@ struct LogitLens {
 
 // Why this model has no lens; empty when it has one.
 std::string lens_obstacle(const ModelConfig& config);
+
+// What one prompt of `length` tokens takes beside the weights, in bytes, about.
+std::uint64_t lens_memory(const ModelConfig& config, std::int64_t length, std::size_t value_size);
 
 // One forward pass of the model, and its head once a stage. Throws Error LE01 (exit 2) for a model
 // with an obstacle, or a target that does not exist.

@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <memory>
 
+#include "attnscope/checkpoint/memory_source.h"
 #include "attnscope/probes/attribution.h"
 #include "attnscope/probes/known_answer.h"
 #include "frozen_run.h"
@@ -142,6 +145,52 @@ TEST(DirectPathOfABackup, SeesTheMainHead) {
   EXPECT_NEAR(effect(1), truth.main_direct, 1e-9);
   EXPECT_NEAR(effect(2), truth.backup_removed, 1e-9);
   EXPECT_EQ(effect(0), 0);
+}
+
+// A head that writes across what is read has no direct effect and yet moves the logit, by the final
+// norm alone (methods B9): (1, 1) / rms reads 1, (1, 0) / rms reads √2.
+TEST(DirectPathOfARescaling, IsZero) {
+  ModelConfig config;
+  config.d_vocab = config.d_vocab_out = 2;
+  config.d_model = config.d_embed = 2;
+  config.n_layers = config.n_distinct_layers = 1;
+  config.n_context = 4;
+  config.norm = NormKind::rms_norm;
+  config.norm_eps = 0;
+  config.placement = NormPlacement::none;
+  config.position = PositionKind::none;
+  config.mlp = MlpKind::none;
+  LayerConfig layer;
+  layer.attention = {.n_heads = 1, .n_kv_heads = 1, .d_head = 1, .scale = 1};
+  config.layers = {layer};
+  auto weights = std::make_shared<MemoryTensorSource>();
+  weights->add("E", {2, 2}, std::vector<double>{1, 0, 1, 0});
+  weights->add("0.Q", {1, 2}, std::vector<double>{0, 0});
+  weights->add("0.V", {1, 2}, std::vector<double>{1, 0});
+  weights->add("0.O", {2, 1}, std::vector<double>{0, 1});
+  weights->add("G", {2}, std::vector<double>{1, 1});
+  weights->add("U", {2, 2}, std::vector<double>{1, 0, 0, 0});
+  Checkpoint checkpoint;
+  checkpoint.config = config;
+  checkpoint.map = bind_by_name(config, {{Role::token_embedding, "E"},
+                                         {Role::q_weight, "{l}.Q"},
+                                         {Role::k_weight, "{l}.Q"},
+                                         {Role::v_weight, "{l}.V"},
+                                         {Role::o_weight, "{l}.O"},
+                                         {Role::final_norm_weight, "G"},
+                                         {Role::head_weight, "U"}});
+  checkpoint.tensors = weights;
+  Warnings warnings;
+  const Model model = Model::load(checkpoint, {.dtype = DType::f64}, warnings);
+  const Batch batch = make_batch({{.ids = {0}}});
+  const DirectPath path(model, reads_of(model, batch, {{0, 0}}), {0});
+  EXPECT_NEAR(path.outputs().item<double>(), 1, 1e-15);
+  const at::Tensor change = path.attn_out_change(0, -at::ones({1, 1, 1, 1}, at::kDouble));
+  EXPECT_EQ(path.outputs_after(0, ResidualPart::attn_out, change.select(2, 0)).item<double>(),
+            path.outputs().item<double>());
+  Taps taps;
+  taps.interventions = {{.hook = {Site::z, 0}, .operation = Operation::zero}};
+  EXPECT_NEAR(model.run(batch, taps, {}).logits[0][0][0].item<double>(), std::sqrt(2.0), 1e-15);
 }
 
 TEST(DirectPathErrors, NameWhatDoesNotExist) {

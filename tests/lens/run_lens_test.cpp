@@ -128,6 +128,38 @@ TEST(RunLens, DryRunComputesNothing) {
   EXPECT_FALSE(std::ifstream(folder.file("lens.h5")).good());
 }
 
+TEST(RunLens, AFinishedRunIsNotRepeated) {
+  const TempFolder folder;
+  LensSpec spec = pairs_spec(folder.file("lens.h5"));
+  const ExperimentResult one = run_lens(spec);
+  spec.output.resume = true;
+  class Progress final : public ProgressListener {
+   public:
+    void update(const ProgressState&) override { ++updates; }
+    int updates = 0;
+  } progress;
+  ExperimentContext context;
+  context.progress = &progress;
+  const ExperimentResult two = run_lens(spec, context);
+  EXPECT_EQ(progress.updates, 0);
+  EXPECT_EQ(two.sha256, one.sha256);
+  ASSERT_EQ(two.prompt_records.size(), 3U);
+  EXPECT_EQ(two.prompt_records[1].array("kl")->values, one.prompt_records[1].array("kl")->values);
+  spec.top_k = 3;  // another run may not take its place
+  EXPECT_THROW(run_lens(spec), Error);
+}
+
+TEST(RunLens, RefusesWhatIsOverTheBudget) {
+  LensSpec spec = pairs_spec("");
+  spec.compute.budget = 1000;
+  try {
+    run_lens(spec);
+    FAIL() << "not refused";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit_code(), 4);
+  }
+}
+
 TEST(RunLens, PostNormModelsHaveALensAndNoAttribution) {
   LensSpec spec;
   spec.model = fixture("families/bert");

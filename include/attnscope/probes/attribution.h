@@ -14,8 +14,9 @@
 //   ReadRecorder recorder(model, {{.row = 0, .position = -1}});
 //   model.run(batch, {.observers = {&recorder}}, {});
 //   const DirectPath path(model, recorder.take(), {answer, wrong});
-//   const at::Tensor change = path.attn_out_change(3, -z);       // z [r 1 h d] → [r 1 h m]
-//   path.outputs_after(3, ResidualPart::attn_out, change[:, 0]); // [r h c], compare path.outputs()
+//   const at::Tensor changes = path.attn_out_change(3, -z);  // z [r 1 h d] → [r 1 h m]
+//   path.outputs_after(3, ResidualPart::attn_out, changes.select(1, 0));  // [r h c]
+//   path.outputs();                                                       // [r c], to compare
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -56,6 +56,7 @@ ExperimentInputs open_inputs(const InputRequest& request, Warnings& warnings);
 // Reads the weights, in the type and on the device that are asked for.
 Model load_model(const Checkpoint& checkpoint, const ComputeOptions& compute, Strictness strictness,
                  Warnings& warnings);
+DType load_dtype(ComputeDType dtype);
 Engine engine_of(EngineChoice choice);
 
 // A spec's compute options with every "auto" replaced by what it became. `engine`: what
@@ -108,6 +109,9 @@ class ExperimentOutput {
 
   // Null without -o.
   SweepOutput* sweep() { return sweep_ ? &*sweep_ : nullptr; }
+
+  // Under --resume of a finished run: the records of OUT.h5, so that nothing needs to be computed.
+  std::optional<std::vector<ExperimentRecord>> finished() const;
 
   // Writes everything and fills path, sha256, seconds, warnings, device, dtype, engine, model and
   // threads of the result. Under --resume of a finished run the file stays as it is.
