@@ -208,13 +208,15 @@ class ReportPage {
     return tag("figure", "", inline_svg_of(scatter_scene(plot, Surroundings::left_out), colors));
   }
 
+  // Of the first method.
   double by_measure(const char* name, int measure) const {
     const NamedArray* values = record_.array(name);
     const auto m = static_cast<std::size_t>(measure);
-    return values == nullptr || values->dims != std::vector<std::string>{"measure"} ||
-                   m >= values->values.size()
-               ? std::numeric_limits<double>::quiet_NaN()
-               : values->values[m];
+    const bool there = values != nullptr &&
+                       values->dims == std::vector<std::string>{"method", "measure"} &&
+                       values->shape.size() == 2 && values->shape[1] == table_.measures() &&
+                       m < values->values.size();
+    return there ? values->values[m] : std::numeric_limits<double>::quiet_NaN();
   }
 
   std::string correlations() const {
@@ -230,17 +232,16 @@ class ReportPage {
                       "</td><td>" + interval_text(from, to) + "</td><td>" +
                       bar.draw(value, from, to, "causal") + "</td>");
     }
-    std::string below;
-    if (const auto ceiling = record_.number_attribute("ceiling")) {
-      below = tag("p", "class=\"soft\" style=\"font-size:13px;margin-top:10px\"",
-                  "Ceiling " + html_number(*ceiling) + " " +
-                      interval_text(record_.number_attribute("ceiling_low")
-                                        .value_or(std::numeric_limits<double>::quiet_NaN()),
-                                    record_.number_attribute("ceiling_high")
-                                        .value_or(std::numeric_limits<double>::quiet_NaN())) +
+    const double ceiling = by_measure("rank_ceiling", 0);
+    const std::string below =
+        std::isnan(ceiling)
+            ? ""
+            : tag("p", "class=\"soft\" style=\"font-size:13px;margin-top:10px\"",
+                  "Ceiling " + html_number(ceiling) + " " +
+                      interval_text(by_measure("rank_ceiling_low", 0),
+                                    by_measure("rank_ceiling_high", 0)) +
                       ": how well the effects of one half of the prompts rank those of the other; "
                       "no measure can do better.");
-    }
     return tag("div", "",
                "<figcaption><b>Rank correlation with |effect|</b>, within layers</figcaption>" +
                    tag("table", "",

@@ -33,6 +33,12 @@ VerdictLevel level(int cell) {
   return effect < 0.05 ? VerdictLevel::no_effect : VerdictLevel::undetermined;
 }
 
+// Values of the first method; those of the two others are not there.
+NamedArray by_measure(const std::string& name, std::vector<double> values) {
+  values.resize(15, std::numeric_limits<double>::quiet_NaN());
+  return {name, {"method", "measure"}, {3, 5}, std::move(values)};
+}
+
 }  // namespace
 
 VerdictReport sample_verdict() {
@@ -45,11 +51,7 @@ VerdictReport sample_verdict() {
   record.name = record.kind = "verdict";
   record.metric = "logit-diff";
   record.noise_floor = 2.4e-6;
-  record.attributes = {{"delta", 0.05},
-                       {"clusters", std::int64_t{100}},
-                       {"ceiling", 0.71},
-                       {"ceiling_low", 0.6},
-                       {"ceiling_high", 0.79}};
+  record.attributes = {{"delta", 0.05}, {"clusters", std::int64_t{100}}};
   const std::vector<std::string> methods{"zero", "mean", "resample"};
   const std::vector<std::string> measures{"mass", "max", "entropy", "norm-weighted", "source"};
   NamedArray effect{"effect", {"method", "cell"}, {3, kCells}, {}};
@@ -99,9 +101,12 @@ VerdictReport sample_verdict() {
                    direct,
                    detectable,
                    attention,
-                   {"rank_correlation", {"measure"}, {5}, {0.11, 0.14, -0.09, 0.31, 0.22}},
-                   {"rank_correlation_low", {"measure"}, {5}, {-0.02, 0.01, -0.22, 0.17, 0.08}},
-                   {"rank_correlation_high", {"measure"}, {5}, {0.24, 0.27, 0.04, 0.44, 0.35}}};
+                   by_measure("rank_correlation", {0.11, 0.14, -0.09, 0.31, 0.22}),
+                   by_measure("rank_correlation_low", {-0.02, 0.01, -0.22, 0.17, 0.08}),
+                   by_measure("rank_correlation_high", {0.24, 0.27, 0.04, 0.44, 0.35}),
+                   by_measure("rank_ceiling", {0.71, 0.71, 0.71, 0.71, 0.71}),
+                   by_measure("rank_ceiling_low", {0.6, 0.6, 0.6, 0.6, 0.6}),
+                   by_measure("rank_ceiling_high", {0.79, 0.79, 0.79, 0.79, 0.79})};
   record.integers = {n, verdict, unspecific, layers, heads, positions};
   record.texts = {
       {"methods", {"method"}, {3}, methods},

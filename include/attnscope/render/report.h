@@ -20,9 +20,9 @@ namespace attnscope {
 //   {"control"}; `measures` {"measure"};
 // - numbers by {"method", "cell"} or {"cell"}: intervals, `p_adjusted`, `direct`,
 //   `minimal_effect` (what could have been found); by {"cell", "measure"}: `attention`; by
-//   {"measure"}: `rank_correlation` with `_low`, `_high` and `_p`;
+//   {"method", "measure"}: `rank_correlation` and `rank_ceiling`, each with `_low` and `_high`;
 // - integers {"cell"}: `verdict`, `unspecific` (1 where a placebo metric moves as well);
-// - attributes: `delta`, `ceiling`, `ceiling_low`, `ceiling_high`.
+// - attribute `delta`.
 struct VerdictReport {
   ModelInfo model;
   RunInfo run;

@@ -1,0 +1,105 @@
+#include "attnscope/probes/verdict_record.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "attnscope/render/effect_view.h"
+#include "attnscope/render/report.h"
+#include "worlds.h"
+
+namespace attnscope {
+namespace {
+
+bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+World strong_weak_and_idle() {
+  return {{{.layer = 0, .total = -3, .direct = -3, .conditional = -3, .attention = .1},
+           {.layer = 0, .attention = .9},
+           {.layer = 1, .total = .3, .direct = .3, .conditional = .3, .attention = .5}},
+          {.noise = .3, .given = {0}}};
+}
+
+TEST(VerdictRecord, HoldsWhatTheRuleSays) {
+  World world = strong_weak_and_idle();
+  const VerdictOptions options{.delta = 1, .noise_floor = 1e-6, .seed = 1, .draws = 1000};
+  const VerdictResult result = judge(world.input, options);
+  const ExperimentRecord record = verdict_record(world.input, options, result, "logit-diff");
+  EXPECT_EQ(record.kind, "verdict");
+  EXPECT_EQ(record.metric, "logit-diff");
+  EXPECT_EQ(record.noise_floor, 1e-6);
+  EXPECT_EQ(record.number_attribute("delta"), 1.0);
+  EXPECT_EQ(record.text_attribute("strongest"), "0.0");
+  const EffectView view(record);
+  ASSERT_EQ(view.cells(), 3);
+  ASSERT_EQ(view.methods(), 3);
+  EXPECT_EQ(view.cell_name(2), "1.2");
+  EXPECT_EQ(view.layer(2), 1);
+  EXPECT_EQ(view.head(2), 2);
+  // The planted effects are met within four standard errors of 60 prompts.
+  EXPECT_NEAR(view.effect(0, 0), -3, 4 * .3 / std::sqrt(60.0));
+  EXPECT_NEAR(view.effect(2, 2), .3, 4 * .3 / std::sqrt(60.0));
+  EXPECT_NEAR(view.number("direct", 1, 0), -3, 4 * .3 / std::sqrt(60.0));
+  EXPECT_NEAR(view.attention(0, 1), .9, 4 * .3 / std::sqrt(60.0));
+  EXPECT_LT(view.number("ci_sim_low", 0, 0), view.effect(0, 0));
+  EXPECT_EQ(view.n(0, 0), 60);
+  EXPECT_EQ(view.verdict(0), VerdictLevel::causal);
+  EXPECT_EQ(view.verdict(1), VerdictLevel::no_effect);
+  EXPECT_EQ(view.verdict(2), VerdictLevel::no_effect);
+  // Every method has its correlation with every measure.
+  EXPECT_EQ(record.array("rank_correlation")->shape, (std::vector<std::int64_t>{3, 1}));
+  for (const double tau : record.array("rank_correlation")->values) EXPECT_FALSE(std::isnan(tau));
+}
+
+TEST(VerdictRecord, PromptsWithoutAnEffectAreCounted) {
+  World world = strong_weak_and_idle();
+  const std::vector<int> prompts =
+      prompts_of(Half::estimation, world.input.half_of_cluster, world.input.cluster_of_prompt);
+  for (int i = 0; i < 5; ++i) {
+    world.total(1, 2, static_cast<std::size_t>(prompts[static_cast<std::size_t>(i)])) =
+        std::nan("");
+  }
+  const VerdictOptions options{.delta = 1, .seed = 1, .draws = 500};
+  const ExperimentRecord record =
+      verdict_record(world.input, options, judge(world.input, options), "loss");
+  EXPECT_EQ(EffectView(record).n(1, 2), 55);
+  EXPECT_EQ(EffectView(record).n(0, 2), 60);
+  EXPECT_EQ(record.integer("undefined")->values[1 * 3 + 2], 5);
+}
+
+TEST(VerdictRecord, AWithheldVerdictLeavesTheReason) {
+  World world = strong_weak_and_idle();
+  world.input.positive_control = ControlOutcome::failed;
+  world.input.positive_control_note = "the planted head was not found";
+  const VerdictOptions options{.delta = 1, .seed = 1, .draws = 500};
+  const ExperimentRecord record =
+      verdict_record(world.input, options, judge(world.input, options), "logit-diff");
+  EXPECT_EQ(record.integer("verdict"), nullptr);
+  ASSERT_NE(record.text("withheld"), nullptr);
+  const std::string html = verdict_report_html({.prompts = 120, .record = record});
+  EXPECT_TRUE(holds(html, "The verdict is withheld."));
+  EXPECT_TRUE(holds(html, "the planted head was not found"));
+  EXPECT_TRUE(holds(html, "class=\"tag failed\""));
+}
+
+TEST(VerdictRecord, ItsPageShowsTheParagraphAndEveryUnit) {
+  World world = strong_weak_and_idle();
+  world.input.positive_control = ControlOutcome::passed;
+  const VerdictOptions options{.delta = 1, .seed = 1, .draws = 500};
+  const VerdictResult result = judge(world.input, options);
+  const std::string html =
+      verdict_report_html({.prompts = 120,
+                           .clusters = 60,
+                           .record = verdict_record(world.input, options, result, "logit-diff")});
+  EXPECT_TRUE(holds(html, result.paragraph.substr(0, 30)));
+  EXPECT_TRUE(holds(html, "120 prompts in 60 groups"));
+  EXPECT_TRUE(holds(html, "<b>1</b><span>causal</span>"));
+  EXPECT_TRUE(holds(html, "<b>2</b><span>no effect</span>"));
+  EXPECT_TRUE(holds(html, "class=\"tag passed\""));
+  EXPECT_TRUE(holds(html, "attention mass"));
+}
+
+}  // namespace
+}  // namespace attnscope
