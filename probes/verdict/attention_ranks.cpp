@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 #include <set>
 
@@ -17,6 +18,8 @@ constexpr int kMostDraws = 2000;
 // Below this share of the largest, an effect is rounding whatever the noise floor says.
 constexpr double kRounding = 1e-9;
 constexpr std::size_t kLoudest = 10;
+// Shares of the attainable tau up to which a measure is poor, from which it is good.
+constexpr double kPoor = 0.3, kGood = 0.5;
 
 // A matrix summed by cluster, with clusters outside so that weighted means run over whole rows.
 class WeightedMeans {
@@ -100,7 +103,7 @@ std::vector<StatisticInterval> measure_taus(const VerdictInput& input,
     }
   };
   return bootstrap_statistics(taus, attention.size() * methods, effects[0].clusters(),
-                              IntervalMethod::bca, rank_options(options));
+                              IntervalMethod::centred, rank_options(options));
 }
 
 // τ between the |effects| of the two halves, one a method. Clusters are drawn over both halves.
@@ -126,7 +129,7 @@ std::vector<StatisticInterval> measure_ceilings(const VerdictInput& input,
           effect_sizes(effects[m].at(weights, estimated), options.noise_floor), input.layers);
     }
   };
-  return bootstrap_statistics(taus, effects.size(), present.size(), IntervalMethod::bca,
+  return bootstrap_statistics(taus, effects.size(), present.size(), IntervalMethod::centred,
                               rank_options(options));
 }
 
@@ -134,9 +137,15 @@ Guide judge_guide(const AttentionResult& result) {
   if (!result.interval.exists() || !result.ceiling_interval.exists()) return Guide::cannot_tell;
   if (result.ceiling_interval.low < kUsefulCeiling) return Guide::cannot_tell;
   if (result.interval.high < 0) return Guide::wrong_way;
-  if (result.interval.high <= 0.3) return Guide::poor;
-  if (result.interval.low >= 0.5) return Guide::good;
+  if (result.interval.high <= kPoor * result.attainable) return Guide::poor;
+  if (result.interval.low >= kGood * result.attainable) return Guide::good;
   return result.interval.low > 0 ? Guide::partial : Guide::cannot_tell;
+}
+
+// A correlation does not go beyond ±1.
+Interval within_one(const Interval& interval) {
+  if (!interval.exists()) return interval;
+  return {std::max(interval.low, -1.0), std::min(interval.high, 1.0)};
 }
 
 std::vector<double> means_of(const HalfOfInput& half, std::span<const double> values,
@@ -146,6 +155,12 @@ std::vector<double> means_of(const HalfOfInput& half, std::span<const double> va
 }
 
 }  // namespace
+
+double attainable_tau(double ceiling) {
+  if (std::isnan(ceiling)) return ceiling;
+  const double reliability = std::sin(std::numbers::pi / 2 * std::max(ceiling, 0.0));
+  return 2 / std::numbers::pi * std::asin(std::sqrt(reliability));
+}
 
 std::vector<double> effect_sizes(std::vector<double> effects, double noise_floor) {
   double largest = 0;
@@ -176,10 +191,11 @@ std::vector<AttentionResult> compare_ranks(const VerdictInput& input,
           .measure = a,
           .method = m,
           .tau = tau.estimate,
-          .interval = tau.interval,
+          .interval = within_one(tau.interval),
           .p = within_stratum_p(loudness, sizes, input.layers, rank_options(options)),
           .ceiling = ceilings[m].estimate,
-          .ceiling_interval = ceilings[m].interval};
+          .ceiling_interval = within_one(ceilings[m].interval),
+          .attainable = attainable_tau(ceilings[m].estimate)};
       result.guide = judge_guide(result);
       results.push_back(result);
     }

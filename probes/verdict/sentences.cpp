@@ -72,7 +72,11 @@ class Writer {
   std::string guide() const {
     const AttentionResult& first = result_.attention.front();
     const std::string& measure = input_.attention[first.measure].name;
-    const std::string tau = "tau-b " + number(first.tau) + " " + range(first.interval);
+    // Where the effects are well known a perfect guide reaches 1, and that need not be said.
+    const std::string reach = first.attainable < 0.95
+                                  ? " where a perfect guide would reach " + number(first.attainable)
+                                  : "";
+    const std::string tau = "tau-b " + number(first.tau) + " " + range(first.interval) + reach;
     const std::string beginning = "On " + these_prompts() + " " + measure;
     switch (first.guide) {
       case Guide::poor:

@@ -127,6 +127,13 @@ Interval percentile_interval(std::vector<double>& draws, double level) {
   return {quantile_of(draws, tail), quantile_of(draws, 1 - tail)};
 }
 
+Interval centred_interval(std::vector<double>& draws, double estimate, double level) {
+  double mean = 0;
+  for (const double value : draws) mean += value / static_cast<double>(draws.size());
+  const Interval raw = percentile_interval(draws, level);
+  return {estimate + raw.low - mean, estimate + raw.high - mean};
+}
+
 Interval bca_interval(std::vector<double>& draws, double estimate, std::span<const double> left_out,
                       double level) {
   double largest = 0;
@@ -146,6 +153,13 @@ Interval bca_interval(std::vector<double>& draws, double estimate, std::span<con
   };
   const double tail = (1 - level) / 2;
   return {quantile_of(draws, corrected(tail)), quantile_of(draws, corrected(1 - tail))};
+}
+
+Interval interval_of(IntervalMethod method, std::vector<double>& draws, double estimate,
+                     std::span<const double> left_out, double level) {
+  if (method == IntervalMethod::percentile) return percentile_interval(draws, level);
+  if (method == IntervalMethod::centred) return centred_interval(draws, estimate, level);
+  return bca_interval(draws, estimate, left_out, level);
 }
 
 std::vector<double> leave_one_out_means(const ClusterSums& sums, std::size_t unit) {
@@ -168,9 +182,7 @@ Interval pointwise_interval(const ClusterSums& sums, std::size_t unit, const Mea
     const Interval t = percentile_interval(draws, level);
     return {estimate.mean - t.high * estimate.se, estimate.mean - t.low * estimate.se};
   }
-  const Interval deviation = method == IntervalMethod::percentile
-                                 ? percentile_interval(draws, level)
-                                 : bca_interval(draws, 0, leave_one_out_means(sums, unit), level);
+  const Interval deviation = interval_of(method, draws, 0, leave_one_out_means(sums, unit), level);
   return {estimate.mean + deviation.low, estimate.mean + deviation.high};
 }
 
@@ -256,9 +268,7 @@ std::vector<StatisticInterval> bootstrap_statistics(const ClusterStatistic& stat
     for (std::size_t c = 0; c < clusters; ++c) jackknife.push_back(left_out[c * outputs + o]);
     result[o].undefined_share = 1 - static_cast<double>(values.size()) / static_cast<double>(draws);
     if (std::isnan(estimates[o]) || 2 * values.size() < draws) continue;
-    result[o].interval = method == IntervalMethod::percentile
-                             ? percentile_interval(values, options.level)
-                             : bca_interval(values, estimates[o], jackknife, options.level);
+    result[o].interval = interval_of(method, values, estimates[o], jackknife, options.level);
   }
   return result;
 }

@@ -52,7 +52,8 @@ TEST(Bootstrap, AnyStatisticSharesTheDrawsOfTheMeans) {
     out[0] = total / count;
     out[1] = 2 * out[0];
   };
-  for (const IntervalMethod method : {IntervalMethod::bca, IntervalMethod::percentile}) {
+  for (const IntervalMethod method :
+       {IntervalMethod::bca, IntervalMethod::percentile, IntervalMethod::centred}) {
     const Interval want = bootstrap_means(one_unit(kSkewed), method, {.seed = 3}).pointwise[0];
     const auto got = bootstrap_statistics(mean, 2, 20, method, {.seed = 3});
     EXPECT_NEAR(got[0].interval.low, want.low, 1e-12);
@@ -61,6 +62,24 @@ TEST(Bootstrap, AnyStatisticSharesTheDrawsOfTheMeans) {
     EXPECT_NEAR(got[0].estimate, 1.4925, 1e-12);
     EXPECT_EQ(got[0].undefined_share, 0);
   }
+}
+
+// The mean of squares: every draw is biased upwards by the variance of its mean, and the centred
+// interval is the percentile one moved down by that.
+TEST(Bootstrap, CentredIntervalsTakeTheBiasOfTheDrawsOff) {
+  const ClusterStatistic square = [](std::span<const double> weights, std::span<double> out) {
+    double total = 0;
+    for (std::size_t i = 0; i < kSkewed.size(); ++i) total += weights[i] * kSkewed[i];
+    out[0] = total / 20 * total / 20;
+  };
+  const Interval raw =
+      bootstrap_statistics(square, 1, 20, IntervalMethod::percentile, kMany)[0].interval;
+  const Interval centred =
+      bootstrap_statistics(square, 1, 20, IntervalMethod::centred, kMany)[0].interval;
+  EXPECT_NEAR(centred.high - centred.low, raw.high - raw.low, 1e-12);
+  // The variance of a resample's mean is that of the sample, Σ(x − mean)²/n, over n.
+  const double variance = 0.3288391664148616 * 0.3288391664148616 * 19 / 20;
+  EXPECT_NEAR(raw.low - centred.low, variance, .02);
 }
 
 TEST(Bootstrap, UndefinedDrawsAreCounted) {

@@ -270,6 +270,33 @@ TEST(VerdictRule, UnrelatedAttentionIsAPoorGuide) {
   EXPECT_EQ(got.guide, Guide::poor);
 }
 
+// tests/stats/rank_intervals.py, noise 1 and 3: what a perfect measure reached, .856 and .490,
+// beside the ceilings .769 and .308. The closed form takes ranks to come from normal values, which
+// these do only in part.
+TEST(VerdictRule, AttainableTau) {
+  EXPECT_EQ(attainable_tau(1), 1);
+  EXPECT_EQ(attainable_tau(0), 0);
+  EXPECT_EQ(attainable_tau(-.2), 0);
+  EXPECT_NEAR(attainable_tau(1.0 / 3), .5, 1e-12);  // reliability sin 30° = ½, ρ = √½, tau = ½
+  EXPECT_NEAR(attainable_tau(.769), .856, .03);
+  EXPECT_NEAR(attainable_tau(.308), .490, .03);
+  EXPECT_TRUE(std::isnan(attainable_tau(kNaN)));
+}
+
+// A perfect measure stays a good guide where the effects are so noisy that tau is far from 1.
+TEST(VerdictRule, NoiseDoesNotMakeAPerfectGuidePoor) {
+  std::vector<TrueUnit> units;
+  for (int u = 0; u < 96; ++u) {
+    units.push_back({.layer = u / 24, .total = .5 + .1 * (u % 24), .attention = 1.0 * (u % 24)});
+  }
+  World world(units, {.noise = 3});
+  const AttentionResult got = judge(world.input, with_delta(.1)).attention[0];
+  EXPECT_LT(got.tau, .8);
+  EXPECT_LT(got.attainable, .85);
+  EXPECT_NEAR(got.attainable, got.tau, .1);
+  EXPECT_EQ(got.guide, Guide::good);
+}
+
 TEST(VerdictRule, EffectsBelowTheNoiseFloorRankNothing) {
   std::vector<TrueUnit> units;
   for (int u = 0; u < 8; ++u) units.push_back({.total = 1e-7 * u, .attention = 1.0 * u});

@@ -118,10 +118,11 @@ std::string_view guide_name(Guide guide);
 struct AttentionResult {
   std::size_t measure = 0, method = 0;
   double tau = 0;      // stratified_tau_b by layer, estimation half
-  Interval interval;   // BCa cluster bootstrap
+  Interval interval;   // centred cluster bootstrap
   double p = 0;        // permutations within layers
   double ceiling = 0;  // the same between the |effects| of the two halves
   Interval ceiling_interval;
+  double attainable = 0;  // what a perfect measure would reach with effects as uncertain as these
   Guide guide = Guide::cannot_tell;
 };
 
@@ -151,6 +152,10 @@ struct VerdictResult {
   std::vector<std::string> withheld;  // why there are no verdicts; empty where there are
   std::string paragraph;
 };
+
+// The tau that a perfect measure reaches against effects whose two halves agree by tau `ceiling`:
+// where ranks come from normal values, tau = 2/π asin ρ, and ρ = √reliability. 0 below 0.
+double attainable_tau(double ceiling);
 
 // Throws Error: VD01 (exit 2) when δ is not above 0, VD02 (exit 1) when arrays do not fit together.
 VerdictResult judge(const VerdictInput& input, const VerdictOptions& options);

@@ -26,6 +26,9 @@ enum class IntervalMethod {
   studentised,  // bootstrap-t: Efron and Tibshirani 1993, ch. 12
   bca,          // bias-corrected and accelerated: Efron 1987; acceleration by the jackknife
   percentile,
+  // Percentiles of the draws moved so that their mean is the estimate: for statistics that noise
+  // biases and resampling, which adds noise, biases further, such as rank correlations.
+  centred,
 };
 
 struct ResamplingOptions {
@@ -61,7 +64,7 @@ struct StatisticInterval {
   double undefined_share = 0;  // of draws in which the statistic was NaN; they are left out
 };
 
-// Percentile or BCa intervals of `outputs` statistics that share their draws. Fewer than
+// Intervals, any but studentised, of `outputs` statistics that share their draws. Fewer than
 // kMinClusters clusters, an undefined estimate, or more than half of the draws undefined: none.
 std::vector<StatisticInterval> bootstrap_statistics(const ClusterStatistic& statistic,
                                                     std::size_t outputs, std::size_t clusters,
