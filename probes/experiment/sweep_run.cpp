@@ -237,6 +237,38 @@ void add_effects(const EffectsTable& table, const EstimateOptions& options,
   }
 }
 
+void add_recovery(const EffectsTable& table, const RecoveryInputs& inputs,
+                  const EstimateOptions& options, ExperimentRecord& record) {
+  const std::size_t n_prompts = table.clusters.size();
+  std::vector<double> span(n_prompts);
+  std::int64_t dropped = 0;
+  for (std::size_t p = 0; p < n_prompts; ++p) {
+    span[p] = inputs.clean[p] - inputs.corrupt[p];
+    if (std::abs(span[p]) >= inputs.floor) continue;
+    span[p] = kNotMeasured;
+    ++dropped;
+  }
+  EffectsTable recovery = table;
+  for (std::size_t i = 0; i < recovery.effects.size(); ++i) {
+    const std::size_t p = i % n_prompts;
+    const double from_corrupt =
+        inputs.base == BaseSide::corrupt ? recovery.effects[i] : recovery.effects[i] + span[p];
+    recovery.effects[i] = from_corrupt / span[p];
+  }
+  EffectArrays arrays(table.methods.size() * table.cells.size());
+  for (std::size_t m = 0; m < table.methods.size(); ++m) {
+    estimate_method(recovery, m, options, arrays);
+  }
+  const std::vector<std::int64_t> shape = {static_cast<std::int64_t>(table.methods.size()),
+                                           static_cast<std::int64_t>(table.cells.size())};
+  const std::vector<std::string> dims = {"method", "cell"};
+  record.arrays.push_back({"recovery", dims, shape, std::move(arrays.effect)});
+  record.arrays.push_back({"recovery_low", dims, shape, std::move(arrays.ci_low)});
+  record.arrays.push_back({"recovery_high", dims, shape, std::move(arrays.ci_high)});
+  record.attributes["floor"] = inputs.floor;
+  record.attributes["dropped"] = dropped;
+}
+
 void add_sweep_facts(const SweepResult& result, ExperimentRecord& record) {
   record.noise_floor = std::max(result.rerun_difference, result.batch_difference);
   record.attributes["rerun_difference"] = result.rerun_difference;

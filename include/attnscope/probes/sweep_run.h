@@ -82,6 +82,18 @@ struct EstimateOptions {
 void add_effects(const EffectsTable& table, const EstimateOptions& options,
                  ExperimentRecord& record);
 
+// Recovery r = (M − M_corrupt) / (M_clean − M_corrupt) of every cell, unclipped, as arrays recovery,
+// recovery_low and recovery_high; prompts whose |M_clean − M_corrupt| is below `floor` are dropped,
+// and counted in the attribute `dropped` (Heimersheim and Nanda 2024).
+struct RecoveryInputs {
+  std::vector<double> clean;    // [prompt] M_clean
+  std::vector<double> corrupt;  // [prompt] M_corrupt
+  BaseSide base = BaseSide::corrupt;  // the side that effects are differences to
+  double floor = 0.1;
+};
+void add_recovery(const EffectsTable& table, const RecoveryInputs& inputs,
+                  const EstimateOptions& options, ExperimentRecord& record);
+
 // Noise floor, verification and baseline of a sweep as attributes.
 void add_sweep_facts(const SweepResult& result, ExperimentRecord& record);
 

@@ -1,0 +1,231 @@
+#include "attnscope/probes/patching.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "attnscope/probes/sweep_run.h"
+#include "attnscope/support/error.h"
+#include "attnscope/support/text.h"
+#include "patch_cells.h"
+#include "path.h"
+
+namespace attnscope {
+namespace {
+
+class PatchJob {
+ public:
+  PatchJob(const PatchSpec& spec, const ExperimentContext& context)
+      : spec_(spec), context_(context) {}
+
+  ExperimentResult run();
+
+ private:
+  bool cuts_edges() const { return !spec_.edges.empty(); }
+  bool follows_paths() const { return !spec_.senders.empty(); }
+  // Edges are cut in the clean run, paths patched into it.
+  BaseSide base_side() const {
+    const bool denoise = spec_.direction == PatchDirection::denoise;
+    return denoise && !cuts_edges() && !follows_paths() ? BaseSide::corrupt : BaseSide::clean;
+  }
+  EstimateOptions estimates() const {
+    return {.draws = spec_.sweep.bootstrap,
+            .seed = spec_.compute.seed,
+            .threads = std::max(1, spec_.compute.threads),
+            .per_prompt = spec_.sweep.per_prompt};
+  }
+  ExperimentRecord new_record(const std::string& name, const std::string& options_json) const;
+  void add_result(const PatchGroup& group, const SweepResult& result,
+                  const std::string& options_json, std::vector<ExperimentRecord>& records) const;
+  void run_sweeps(const Model& model, const std::vector<PatchGroup>& groups,
+                  const std::vector<SweepPrompt>& prompts, ExperimentResult& outcome);
+  void run_paths(const Model& model, const std::vector<SweepPrompt>& prompts,
+                 ExperimentResult& outcome);
+  bool announce(const std::string& plan, ExperimentResult& outcome);
+  PatchSpec resolved() const {
+    PatchSpec spec = spec_;
+    spec.compute = resolved_compute(spec_.compute, EngineChoice::automatic);
+    return spec;
+  }
+
+  const PatchSpec& spec_;
+  const ExperimentContext& context_;
+  Warnings warnings_;
+  ExperimentInputs inputs_;
+};
+
+ExperimentRecord PatchJob::new_record(const std::string& name,
+                                      const std::string& options_json) const {
+  ExperimentRecord record;
+  record.name = name;
+  record.kind = file_kind_name(FileKind::patch);
+  record.metric = choice_name(spec_.metric.metric);
+  record.spec_json = options_json;
+  record.attributes["misaligned"] = inputs_.pairs.misaligned;
+  if (!cuts_edges() && !follows_paths()) {
+    record.attributes["direction"] = choice_name(spec_.direction);
+  }
+  return record;
+}
+
+void PatchJob::add_result(const PatchGroup& group, const SweepResult& result,
+                          const std::string& options_json,
+                          std::vector<ExperimentRecord>& records) const {
+  ExperimentRecord record = new_record(group.record_name, options_json);
+  const EffectsTable table = {.methods = group.methods,
+                              .cells = group.places,
+                              .effects = result.effects,
+                              .baseline = result.baseline,
+                              .clusters = clusters_of(inputs_.pairs)};
+  add_effects(table, estimates(), record);
+  const bool both = std::all_of(inputs_.pairs.pairs.begin(), inputs_.pairs.pairs.end(),
+                                [](const EncodedPair& pair) { return pair.corrupt.has_value(); });
+  if (both && !compares_to_clean(spec_.metric.metric)) {
+    const bool corrupt = base_side() == BaseSide::corrupt;
+    add_recovery(table,
+                 {.clean = corrupt ? result.donor_baseline : result.baseline,
+                  .corrupt = corrupt ? result.baseline : result.donor_baseline,
+                  .base = base_side(),
+                  .floor = spec_.floor},
+                 estimates(), record);
+  }
+  add_sweep_facts(result, record);
+  records.push_back(std::move(record));
+}
+
+// Prints the plan; false where nothing more is to be done.
+bool PatchJob::announce(const std::string& plan, ExperimentResult& outcome) {
+  outcome.plan = plan;
+  if (context_.on_plan) context_.on_plan(plan);
+  if (!spec_.output.dry_run) return true;
+  outcome.warnings = warnings_.lines();
+  return false;
+}
+
+void PatchJob::run_sweeps(const Model& model, const std::vector<PatchGroup>& groups,
+                          const std::vector<SweepPrompt>& prompts, ExperimentResult& outcome) {
+  SweepSettings settings = sweep_settings(spec_.metric, spec_.sweep, spec_.compute, context_);
+  std::string text;
+  std::vector<ShardRange> shards;
+  std::vector<int> first_shard;
+  for (const PatchGroup& group : groups) {
+    const SweepPlan plan = plan_sweep(model, group.cells, prompts, settings);
+    text += describe(plan);
+    outcome.cells += plan.cells;
+    first_shard.push_back(static_cast<int>(shards.size()));
+    for (int s = 0; s < plan.shards; ++s) {
+      shards.push_back({static_cast<std::int64_t>(shards.size()), 1});
+    }
+  }
+  if (!announce(text, outcome)) return;
+  const RunDescription description = description_of(FileKind::patch, resolved(), inputs_);
+  ExperimentOutput output(description, context_, shards, warnings_);
+  std::vector<ExperimentRecord> records;
+  double runs = 0;
+  double seconds = 0;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    std::optional<OutputStore> store;
+    settings.store = nullptr;
+    if (output.sweep() != nullptr) {
+      settings.store = &store.emplace(*output.sweep(), first_shard[g]);
+    }
+    const SweepResult result = run_sweep(model, groups[g].cells, prompts, settings);
+    runs += static_cast<double>(result.plan.runs);
+    seconds += result.seconds;
+    add_result(groups[g], result, description.options_json, records);
+    if (result.non_finite == 0) continue;
+    warnings_.add("NaN or infinite, and stored as NaN: " +
+                  count_of(static_cast<std::uint64_t>(result.non_finite), "effect"));
+    if (spec_.fail_on_nan) {
+      throw Error(ErrorKind::input, "PT40",
+                  {.where = "--fail-on-nan", .what = "the metric is not finite somewhere"});
+    }
+  }
+  outcome.cells_per_second = seconds > 0 ? runs / seconds : 0;
+  outcome.record = records[0];
+  output.finish(records, outcome);
+}
+
+void PatchJob::run_paths(const Model& model, const std::vector<SweepPrompt>& prompts,
+                         ExperimentResult& outcome) {
+  const UnitSizes sizes = unit_sizes(model.config(), inputs_.pairs);
+  const std::vector<UnitSet> senders =
+      parse_unit_sets(spec_.senders, sizes, UnitKind::head, "--senders");
+  const std::vector<ReceiverId> receivers = parse_receivers(
+      spec_.receivers.empty() ? "logits" : spec_.receivers, sizes, "--receivers");
+  outcome.cells = static_cast<std::int64_t>(senders.size());
+  const std::string plan =
+      count_of(senders.size(), "sender") + " × " + count_of(prompts.size(), "prompt") +
+      ", two full passes each and two for all\n";
+  if (!announce(plan, outcome)) return;
+  const RunDescription description = description_of(FileKind::patch, resolved(), inputs_);
+  ExperimentOutput output(description, context_, {}, warnings_);
+  const PathEffects result =
+      path_effects(model, senders, receivers, prompts,
+                   {.metric = spec_.metric.metric,
+                    .engine = engine_of(spec_.compute.engine),
+                    .mlps = spec_.freeze_mlps ? FrozenMlps::on : FrozenMlps::off,
+                    .stop = context_.stop});
+  EffectsTable table = {.methods = {"path"},
+                        .effects = result.effects,
+                        .baseline = result.baseline,
+                        .clusters = clusters_of(inputs_.pairs)};
+  for (const UnitSet& sender : senders) table.cells.push_back(place_of(sender));
+  ExperimentRecord record = new_record("paths", description.options_json);
+  std::string names;
+  for (const ReceiverId& receiver : receivers) {
+    names += (names.empty() ? "" : ", ") + receiver_name(receiver);
+  }
+  record.attributes["receivers"] = names;
+  record.attributes["frozen_mlps"] = std::int64_t{spec_.freeze_mlps ? 1 : 0};
+  add_effects(table, estimates(), record);
+  outcome.record = record;
+  output.finish({record}, outcome);
+}
+
+ExperimentResult PatchJob::run() {
+  const auto start = std::chrono::steady_clock::now();
+  validate(spec_);
+  if (base_side() == BaseSide::corrupt && compares_to_clean(spec_.metric.metric)) {
+    throw Error(ErrorKind::input, "PT04",
+                {.where = "--metric " + choice_name(spec_.metric.metric),
+                 .what = "it compares with the clean run, which is not the run that is patched",
+                 .next = "use --direction noise, or another metric"});
+  }
+  inputs_ = open_inputs(
+      {.model = spec_.model,
+       .pairs = spec_.pairs,
+       .encoding = spec_.encoding,
+       .needs = {.corrupt = cuts_edges() ? CorruptUse::optional : CorruptUse::required,
+                 .answers = answer_use(spec_.metric.metric)},
+       .strictness = strictness_of(spec_.strict),
+       .out = spec_.output.out},
+      warnings_);
+  std::vector<SweepPrompt> prompts =
+      sweep_prompts(inputs_, {.metric = spec_.metric, .base = base_side()});
+  ExperimentResult outcome;
+  outcome.prompts = static_cast<std::int64_t>(prompts.size());
+  outcome.clusters = inputs_.pairs.n_clusters;
+  outcome.misaligned = inputs_.pairs.misaligned;
+  const Model model =
+      load_model(inputs_.checkpoint, spec_.compute, strictness_of(spec_.strict), warnings_);
+  if (follows_paths()) {
+    run_paths(model, prompts, outcome);
+  } else if (cuts_edges()) {
+    run_sweeps(model, {edge_group(spec_, inputs_, prompts)}, prompts, outcome);
+  } else {
+    const std::vector<PatchGroup> groups = patch_groups(spec_, inputs_, model.sites(), prompts);
+    run_sweeps(model, groups, prompts, outcome);
+  }
+  outcome.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return outcome;
+}
+
+}  // namespace
+
+ExperimentResult run_patching(const PatchSpec& spec, const ExperimentContext& context) {
+  return PatchJob(spec, context).run();
+}
+
+}  // namespace attnscope
