@@ -15,6 +15,9 @@ using namespace storage_detail;  // NOLINT: the module's own helpers
 
 namespace {
 
+// A file can claim any size without storing it; results of experiments are small.
+constexpr std::uint64_t kMaxArrayBytes = 1ULL << 30U;
+
 // Longer attributes would not fit an object header.
 constexpr std::size_t kShortText = 256;
 
@@ -103,7 +106,22 @@ std::vector<std::int64_t> signed_dims(const h5::Dataset& dataset) {
   return {dims.begin(), dims.end()};
 }
 
+void require_readable_size(const h5::Dataset& dataset) {
+  std::uint64_t bytes = dataset.type().bytes;
+  for (const std::uint64_t extent : dataset.dims()) {
+    if (extent != 0 && bytes > kMaxArrayBytes / extent) {
+      throw Error(ErrorKind::limit, "SR09",
+                  {.where = quote(dataset.path(), 300),
+                   .what = "an array of an experiment is too large",
+                   .expected = "at most 1 GiB",
+                   .got = "more"});
+    }
+    bytes *= extent;
+  }
+}
+
 void read_array(const h5::Dataset& dataset, const std::string& name, ExperimentRecord& record) {
+  require_readable_size(dataset);
   const std::vector<std::string> labels = dataset.labels();
   const std::vector<std::int64_t> shape = signed_dims(dataset);
   if (labels.size() != shape.size()) {

@@ -188,6 +188,32 @@ TEST(Experiment, OtherProgramsReadTheGrid) {
   testing::expect_h5dump_equal(path, expected, folder.path());
 }
 
+// A dataset that claims terabytes and stores nothing.
+TEST(Experiment, ArraysThatAreTooLargeAreRefusedUnread) {
+  const TempFolder folder;
+  const std::string path = folder.file("a.h5");
+  {
+    h5::File file = h5::File::create(path);
+    h5::Group root = file.root();
+    root.set_text("schema", kSchemaName);
+    root.set_integers("schema_version", kSchemaVersion);
+    root.set_text("kind", "ablate");
+    h5::Group group = root.require_group("experiments/ablate");
+    group.set_text("kind", "ablate");
+    h5::Dataset effect = group.create_dataset("effect", {.type = h5::Type::of(h5::Scalar::f64),
+                                                         .dims = {1U << 20U, 1U << 20U},
+                                                         .chunk = {1, 1024},
+                                                         .filters = h5::Filters::shuffle_deflate});
+    effect.set_labels(std::vector<std::string>{"method", "cell"});
+  }
+  try {
+    CaptureReader(path).experiments();
+    FAIL() << "read";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit_code(), 4) << error.what();
+  }
+}
+
 // Every rule of verify, broken once.
 TEST(Experiment, VerifyFindsWhatCannotBe) {
   struct Fault {
