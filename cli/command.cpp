@@ -32,6 +32,10 @@ constexpr std::array kCommands = {
             "-o all.h5\n"
             "attnscope capture -m my-model --prompts pairs.csv --positions subject,last -o at.h5",
             run_capture},
+    Command{"lens", "Show what each layer would answer, and what each head adds to the answer.",
+            "attnscope lens -m my-model --prompt \"Once upon a time\" -o lens.h5\n"
+            "attnscope lens -m my-model --pairs pairs.jsonl --limit 3 --json",
+            run_lens},
     Command{"stats", "Show a statistic of every head of a capture, and the heads that lead in it.",
             "attnscope stats run.h5 --sort induction", run_stats},
     Command{"show", "Draw the attention map of one head in the terminal.",

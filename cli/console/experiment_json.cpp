@@ -188,6 +188,15 @@ void add_record(const ExperimentRecord& record, Json& out) {
 std::string experiment_json(const ExperimentResult& result) {
   Json out = Json::object();
   if (!result.record.name.empty()) add_record(result.record, out);
+  if (!result.prompt_records.empty()) {
+    Json list = Json::array();
+    for (const ExperimentRecord& record : result.prompt_records) {
+      Json one = {{"experiment", record.name}, {"metric", value_json(record.metric)}};
+      one.update(others_json(record));
+      list.push_back(std::move(one));
+    }
+    out["by_prompt"] = std::move(list);
+  }
   for (const auto& [name, value] :
        std::initializer_list<std::pair<const char*, Json>>{{"prompts", result.prompts},
                                                            {"clusters", result.clusters},

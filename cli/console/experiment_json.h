@@ -10,8 +10,9 @@ namespace attnscope::console {
 
 // {"experiment", "metric", "baseline": mean over prompts, "cells": [{"unit", "method", "effect",
 // "ci": [low, high], "p", "n", …}], "noise_floor", "verify", …}. A value that is missing, such as
-// the interval of too few prompts, is null. Arrays over prompts stay in the file. After a dry run
-// there is the plan alone.
+// the interval of too few prompts, is null. Arrays over prompts stay in the file. Other arrays are
+// {"axes", "values"}; records of single prompts stand in a list "by_prompt". After a dry run there
+// is the plan alone.
 std::string experiment_json(const ExperimentResult& result);
 
 // The part of it that a file holds.

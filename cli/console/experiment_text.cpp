@@ -10,6 +10,7 @@
 #include "attnscope/support/text.h"
 #include "attnscope/support/utf8.h"
 #include "console/output.h"
+#include "console/run_text.h"
 #include "console/table.h"
 
 namespace attnscope::console {
@@ -185,13 +186,7 @@ std::string checks(const ExperimentResult& result) {
             number_text(result.record.number_attribute("verify_max_difference").value_or(NAN), 2) +
             ".\n";
   }
-  text += "Computed on " + result.device + " in " + result.dtype + " by " + result.engine + ", " +
-          count_of(static_cast<std::uint64_t>(result.threads), "thread") + ", in " +
-          format_number(result.seconds, 3) + " s";
-  if (result.cells_per_second > 0) {
-    text += " (" + format_number(result.cells_per_second, 3) + " cells/s)";
-  }
-  return text + ".\n";
+  return text + computed_text(result);
 }
 
 // What `export` can draw of it.

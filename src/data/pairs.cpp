@@ -290,7 +290,9 @@ class PairSetBuilder {
     say(unnamed_, "word_idxs left out for " +
                       count_of(static_cast<std::uint64_t>(unnamed_.count), "pair") +
                       " with another number of tokens");
-    if (set_.n_clusters == 1 && set_.pairs.size() > 1) {
+    // Who takes answers as they come computes no intervals.
+    const bool intervals = options_.answers != AnswerUse::optional;
+    if (intervals && set_.n_clusters == 1 && set_.pairs.size() > 1) {
       warnings.add("all " + std::to_string(set_.pairs.size()) +
                    " pairs are of one group, so no interval can be computed");
     }

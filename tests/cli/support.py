@@ -1,6 +1,7 @@
 """What the tests of the command share: running it, fixtures, captures made once a process."""
 import atexit
 import functools
+import json
 import os
 import pathlib
 import re
@@ -16,8 +17,8 @@ ATTNSCOPE = BIN / "attnscope"
 RUNNER = BIN / "attnscope-run"
 MODEL = FIXTURES / "models" / "tiny-random-gpt2"
 
-VERBS = ["demo", "doctor", "inspect", "tokenize", "capture", "stats", "show", "export", "verify",
-         "merge", "diff"]
+VERBS = ["demo", "doctor", "inspect", "tokenize", "capture", "lens", "stats", "show", "export",
+         "verify", "merge", "diff"]
 ERROR_LINE = re.compile(r"^attnscope: error \[[A-Z][A-Z0-9][0-9]{2}\] .+\n$")
 
 
@@ -60,6 +61,26 @@ def captured(name, *options):
 
 def text_capture():
     return captured("text", "--prompt", "Once upon a time", "--hooks", "pattern,attn_scores,z")
+
+
+def pairs_text():
+    """Pairs for MODEL that align, of words that are one token each, in groups of two."""
+    words = ["on", "the", "and", "to", "a"]
+    lines = []
+    for number in range(48):
+        order = sorted(range(5), key=lambda w: (number * (w + 3) * 7 + w * w) % 31)
+        a, b, c, d, e = (words[w] for w in order)
+        lines.append(json.dumps({"clean": f"the {a} {b} {c} {a}", "corrupt": f"the {b} {a} {c} {a}",
+                                 "answer": f" {d}", "wrong": f" {e}", "group": f"g{number // 2}",
+                                 "source": c}))
+    return "\n".join(lines) + "\n"
+
+
+@functools.cache
+def pairs_file():
+    path = scratch() / "pairs.jsonl"
+    path.write_text(pairs_text())
+    return path
 
 
 OPTION_LINE = re.compile(r"^  (?:-\w,)?(--[a-z0-9-]+)(?: (\S+))?", re.M)

@@ -48,7 +48,8 @@ class Help(CliTest):
 
     def test_every_value_has_a_default_or_is_required(self):
         # Without these there simply is no such thing.
-        absent = {"--prompt", "--prompt-pair", "--ids", "--prompts", "--spec", "--head", "--heads"}
+        absent = {"--prompt", "--prompt-pair", "--ids", "--prompts", "--pairs", "--spec", "--head",
+                  "--heads"}
         for verb in support.VERBS:
             entries = re.split(r"(?m)^  (?=-)", support.help_of(verb))
             for option, value in support.options_of(verb).items():
@@ -106,6 +107,7 @@ class Examples(CliTest):
         shutil.copytree(support.MODEL, self.folder / "my-model")
         (self.folder / "prompts.txt").write_text("Once upon a time\nThe cat sat.\n")
         (self.folder / "pairs.csv").write_text("text,subject\nOnce upon a time,time\n")
+        shutil.copy(support.pairs_file(), self.folder / "pairs.jsonl")
         shutil.copy(support.text_capture(), self.folder / "run.h5")
         shutil.copy(support.text_capture(), self.folder / "a.h5")
         # The same tokens for diff, another run for merge.
