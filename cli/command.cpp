@@ -32,6 +32,13 @@ constexpr std::array kCommands = {
             "-o all.h5\n"
             "attnscope capture -m my-model --prompts pairs.csv --positions subject,last -o at.h5",
             run_capture},
+    Command{"ablate", "Switch parts of a model off, one by one, and measure what the answer loses.",
+            "attnscope ablate -m my-model --pairs pairs.jsonl --method zero,mean,resample -o "
+            "ablate.h5\n"
+            "attnscope ablate -m my-model --pairs pairs.jsonl --heads '0.1+1.*,mlp:0'\n"
+            "attnscope ablate -m my-model --prompt \"The cat sat on the\" --answer \" a\" "
+            "--metric log-prob",
+            run_ablate},
     Command{"lens", "Show what each layer would answer, and what each head adds to the answer.",
             "attnscope lens -m my-model --prompt \"Once upon a time\" -o lens.h5\n"
             "attnscope lens -m my-model --pairs pairs.jsonl --limit 3 --json",

@@ -104,8 +104,9 @@ int run_export(const Command& command, const CommandLine& line) {
                spec.method);
   options.text({"--measure", "NAME", "attention measure of a scatter plot (default: the first)"},
                spec.measure);
-  options.text({"--experiment", "NAME", "experiment, where the file holds several"},
-               spec.experiment);
+  options.text(
+      {"--experiment", "NAME", "experiment, where the file holds several (default: the first)"},
+      spec.experiment);
   options.group("Output");
   options.text({"-o,--out", "FILE", "file to write (required)"}, spec.out);
   options.choice({"--format", "", "picture or table (default: auto, by the ending of the file)"},

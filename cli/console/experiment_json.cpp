@@ -188,6 +188,11 @@ void add_record(const ExperimentRecord& record, Json& out) {
 std::string experiment_json(const ExperimentResult& result) {
   Json out = Json::object();
   if (!result.record.name.empty()) add_record(result.record, out);
+  for (const ExperimentRecord& record : result.further_records) {
+    Json further = Json::object();
+    add_record(record, further);
+    out[record.name] = std::move(further);
+  }
   if (!result.prompt_records.empty()) {
     Json list = Json::array();
     for (const ExperimentRecord& record : result.prompt_records) {

@@ -16,7 +16,8 @@
 namespace attnscope::console {
 namespace {
 
-constexpr int kRows = 15;  // of a table of effects
+constexpr int kRows = 15;          // of a table of effects
+constexpr int kMostColumns = 128;  // of a grid: heads have fewer, neurons have more
 constexpr const char* kNone = "-";
 
 std::string number_text(double value, int digits = 4) {
@@ -120,6 +121,7 @@ bool all_cells(const EffectView& table, bool with_head, bool with_position) {
 std::string grid_of(const EffectView& table, int method, const TerminalStyle& style) {
   if (all_cells(table, true, false)) {
     const HeatMap map = effect_grid(table, method);
+    if (map.columns > kMostColumns) return "";
     if (map.column_positions.back() + 1 != map.columns) return terminal_heat_map(map, style);
     HeadGrid grid{.statistic = "effect of " + safe(table.method_name(method)),
                   .layers = map.row_positions,
@@ -127,7 +129,7 @@ std::string grid_of(const EffectView& table, int method, const TerminalStyle& st
                   .values = map.values};
     return terminal_head_grid(grid, style);
   }
-  if (all_cells(table, false, true)) {
+  if (all_cells(table, false, true) || all_cells(table, true, true)) {
     return terminal_heat_map(patch_map(table, method, {}), style);
   }
   return "";
@@ -242,6 +244,13 @@ std::string experiment_text(const ExperimentResult& result, const TerminalStyle&
   text += heading(result);
   for (int method = 0; method < table.methods(); ++method) {
     text += "\n" + method_text(table, method, kRows, style);
+  }
+  for (const ExperimentRecord& record : result.further_records) {
+    const EffectView further(record);
+    text += "\n" + safe(record.name) + "\n";
+    for (int method = 0; method < further.methods(); ++method) {
+      text += method_text(further, method, kRows, style);
+    }
   }
   text += "\n";
   if (lacks_intervals(table)) text += "Too few prompts (or groups) for intervals.\n";

@@ -11,6 +11,9 @@ int run_verb(const Envelope& envelope) {
   if (const auto* demo = std::get_if<DemoSpec>(&envelope.spec)) {
     return run_demo(*demo, envelope.command_line);
   }
+  if (const auto* ablate = std::get_if<AblateSpec>(&envelope.spec)) {
+    return run_ablate(*ablate, envelope.command_line);
+  }
   if (const auto* lens = std::get_if<LensSpec>(&envelope.spec)) {
     return run_lens(*lens, envelope.command_line);
   }

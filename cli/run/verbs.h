@@ -11,6 +11,7 @@ namespace attnscope::run {
 
 int run_verb(const Envelope& envelope);
 
+int run_ablate(const AblateSpec& spec, const std::vector<std::string>& command_line);
 int run_capture(const CaptureSpec& spec, const std::vector<std::string>& command_line);
 int run_demo(const DemoSpec& spec, const std::vector<std::string>& command_line);
 int run_lens(const LensSpec& spec, const std::vector<std::string>& command_line);

@@ -90,8 +90,8 @@ InputRequest AblationJob::request() const {
 std::vector<TokenRow> AblationJob::reference_rows() const {
   if (!spec_.reference.empty()) return read_reference_rows(spec_, inputs_);
   const std::vector<EncodedPair>& pairs = inputs_.pairs.pairs;
-  const bool corrupt = std::all_of(pairs.begin(), pairs.end(),
-                                   [](const EncodedPair& pair) { return pair.corrupt.has_value(); });
+  const bool corrupt = std::all_of(
+      pairs.begin(), pairs.end(), [](const EncodedPair& pair) { return pair.corrupt.has_value(); });
   std::vector<TokenRow> rows;
   for (const EncodedPair& pair : pairs) {
     const EncodedPrompt& prompt = corrupt ? *pair.corrupt : pair.clean;
@@ -140,8 +140,7 @@ ExperimentRecord AblationJob::new_record(const std::string& name,
 ExperimentRecord AblationJob::interactions(const Model& model,
                                            const std::vector<SweepPrompt>& prompts,
                                            const std::vector<UnitSet>& sets,
-                                           const MethodValues& values,
-                                           const EffectsTable& singles,
+                                           const MethodValues& values, const EffectsTable& singles,
                                            const SweepSettings& settings,
                                            const std::string& options_json) const {
   const std::size_t n_prompts = prompts.size();
@@ -255,17 +254,17 @@ ExperimentResult AblationJob::run() {
   };
   if (wants(EffectChoice::total)) add_methods(result.effects, "");
   if (wants(EffectChoice::direct)) {
-    std::vector<Cell> cells(made.cells.begin(),
-                            made.cells.begin() +
-                                static_cast<std::ptrdiff_t>(methods_.size() * sets.size()));
+    std::vector<Cell> cells(
+        made.cells.begin(),
+        made.cells.begin() + static_cast<std::ptrdiff_t>(methods_.size() * sets.size()));
     add_methods(direct_effects(model, cells, prompts, settings).effects, " (direct)");
   }
   if (spec_.leave_one_in) {
     table.methods.push_back("leave one in (" + choice_name(methods_[0]) + ")");
-    table.effects.insert(table.effects.end(),
-                         result.effects.begin() +
-                             static_cast<std::ptrdiff_t>(methods_.size() * per_method),
-                         result.effects.end());
+    table.effects.insert(
+        table.effects.end(),
+        result.effects.begin() + static_cast<std::ptrdiff_t>(methods_.size() * per_method),
+        result.effects.end());
   }
   const RunDescription description = description_of(FileKind::ablate, resolved, inputs_);
   outcome.record = new_record("ablate", description.options_json);
@@ -273,8 +272,8 @@ ExperimentResult AblationJob::run() {
   add_sweep_facts(result, outcome.record);
   std::vector<ExperimentRecord> records = {outcome.record};
   if (spec_.interactions > 1) {
-    records.push_back(interactions(model, prompts, sets, values, table, settings,
-                                   description.options_json));
+    records.push_back(
+        interactions(model, prompts, sets, values, table, settings, description.options_json));
   }
   if (result.non_finite > 0) {
     warnings_.add("NaN or infinite, and stored as NaN: " +
@@ -285,8 +284,8 @@ ExperimentResult AblationJob::run() {
     }
   }
   output.finish(records, outcome);
-  outcome.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  outcome.further_records.assign(records.begin() + 1, records.end());
+  outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return outcome;
 }
 

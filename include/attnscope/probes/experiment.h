@@ -23,11 +23,12 @@ struct ExperimentContext {
 };
 
 struct ExperimentResult {
-  ExperimentRecord record;                       // empty after a dry run
-  std::vector<ExperimentRecord> prompt_records;  // lens: one a prompt, in order
-  std::string plan;                              // in words
-  std::string path;                              // OUT.h5; empty without -o and after a dry run
-  std::string sha256;                            // of OUT.h5
+  ExperimentRecord record;                        // empty after a dry run
+  std::vector<ExperimentRecord> prompt_records;   // lens: one a prompt, in order
+  std::vector<ExperimentRecord> further_records;  // ablate: the interactions
+  std::string plan;                               // in words
+  std::string path;                               // OUT.h5; empty without -o and after a dry run
+  std::string sha256;                             // of OUT.h5
   std::int64_t prompts = 0;
   std::int64_t clusters = 0;
   std::int64_t misaligned = 0;
