@@ -21,41 +21,61 @@ constexpr std::size_t kLoudest = 10;
 // Shares of the attainable tau up to which a measure is poor, from which it is good.
 constexpr double kPoor = 0.3, kGood = 0.5;
 
-// A matrix summed by cluster, with clusters outside so that weighted means run over whole rows.
+// What a missing value costs: an effect that could not be measured everywhere is not known, while a
+// measure of attention may be undefined on some prompts.
+enum class Gaps { spoil_the_unit, are_skipped };
+
+// A matrix [unit, prompt] summed by cluster, with clusters outside so that weighted means run over
+// whole rows.
 class WeightedMeans {
  public:
-  WeightedMeans(std::span<const double> values, std::size_t units, std::span<const int> clusters)
+  WeightedMeans(std::vector<double> values, std::size_t units, std::span<const int> clusters,
+                Gaps gaps)
       : units_(units) {
-    const ClusterSums sums = sum_by_cluster(values, units, clusters);
-    sizes_ = sums.sizes;
-    by_cluster_.resize(sums.sums.size());
-    for (std::size_t u = 0; u < units; ++u) {
-      for (std::size_t c = 0; c < sums.clusters; ++c) {
-        by_cluster_[c * units + u] = sums.of(u)[c];
-      }
+    std::vector<double> present(values.size(), 1.0);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (gaps == Gaps::spoil_the_unit || !std::isnan(values[i])) continue;
+      values[i] = present[i] = 0;
     }
+    const ClusterSums sums = sum_by_cluster(values, units, clusters);
+    const ClusterSums counts = sum_by_cluster(present, units, clusters);
+    clusters_ = sums.clusters;
+    sums_ = clusters_outside(sums);
+    counts_ = clusters_outside(counts);
   }
 
   // Means over the clusters for which `use` is not 0; all where `use` is empty.
   std::vector<double> at(std::span<const double> weights, std::span<const char> use = {}) const {
-    std::vector<double> means(units_);
-    double prompts = 0;
-    for (std::size_t c = 0; c < sizes_.size(); ++c) {
+    std::vector<double> means(units_), counts(units_);
+    for (std::size_t c = 0; c < clusters_; ++c) {
       const double weight = use.empty() || use[c] != 0 ? weights[c] : 0;
       if (weight == 0) continue;
-      prompts += weight * sizes_[c];
-      for (std::size_t u = 0; u < units_; ++u) means[u] += weight * by_cluster_[c * units_ + u];
+      const double* sum = sums_.data() + c * units_;
+      const double* count = counts_.data() + c * units_;
+      for (std::size_t u = 0; u < units_; ++u) {
+        means[u] += weight * sum[u];
+        counts[u] += weight * count[u];
+      }
     }
-    for (double& mean : means) mean /= prompts;
+    for (std::size_t u = 0; u < units_; ++u) means[u] /= counts[u];
     return means;
   }
 
-  std::size_t clusters() const { return sizes_.size(); }
+  std::size_t clusters() const { return clusters_; }
 
  private:
+  static std::vector<double> clusters_outside(const ClusterSums& sums) {
+    std::vector<double> result(sums.sums.size());
+    for (std::size_t u = 0; u < sums.units; ++u) {
+      for (std::size_t c = 0; c < sums.clusters; ++c) result[c * sums.units + u] = sums.of(u)[c];
+    }
+    return result;
+  }
+
   std::size_t units_;
-  std::vector<double> sizes_;
-  std::vector<double> by_cluster_;
+  std::size_t clusters_ = 0;
+  std::vector<double> sums_;
+  std::vector<double> counts_;  // prompts that have a value
 };
 
 ResamplingOptions rank_options(const VerdictOptions& options) {
@@ -76,8 +96,11 @@ struct HalfOfInput {
     }
   }
 
-  WeightedMeans means(std::span<const double> values, std::size_t units) const {
-    return {take_prompts(values, units, prompts), units, clusters};
+  WeightedMeans attention(const AttentionMeasure& measure, std::size_t units) const {
+    return {take_prompts(measure.values, units, prompts), units, clusters, Gaps::are_skipped};
+  }
+  WeightedMeans effects(const MethodEffects& method, std::size_t units) const {
+    return {take_prompts(method.total, units, prompts), units, clusters, Gaps::spoil_the_unit};
   }
 };
 
@@ -87,9 +110,8 @@ std::vector<StatisticInterval> measure_taus(const VerdictInput& input,
   const HalfOfInput half(input, Half::estimation);
   const std::size_t units = input.units.size(), methods = input.methods.size();
   std::vector<WeightedMeans> attention, effects;
-  for (const AttentionMeasure& m : input.attention)
-    attention.push_back(half.means(m.values, units));
-  for (const MethodEffects& m : input.methods) effects.push_back(half.means(m.total, units));
+  for (const AttentionMeasure& m : input.attention) attention.push_back(half.attention(m, units));
+  for (const MethodEffects& m : input.methods) effects.push_back(half.effects(m, units));
   const ClusterStatistic taus = [&](std::span<const double> weights, std::span<double> out) {
     std::vector<std::vector<double>> sizes;
     for (const WeightedMeans& e : effects) {
@@ -112,7 +134,7 @@ std::vector<StatisticInterval> measure_ceilings(const VerdictInput& input,
   const std::size_t units = input.units.size();
   std::vector<WeightedMeans> effects;
   for (const MethodEffects& m : input.methods) {
-    effects.emplace_back(m.total, units, input.cluster_of_prompt);
+    effects.emplace_back(m.total, units, input.cluster_of_prompt, Gaps::spoil_the_unit);
   }
   // The clusters that occur, in the order of WeightedMeans.
   const std::set<int> present(input.cluster_of_prompt.begin(), input.cluster_of_prompt.end());
@@ -148,9 +170,7 @@ Interval within_one(const Interval& interval) {
   return {std::max(interval.low, -1.0), std::min(interval.high, 1.0)};
 }
 
-std::vector<double> means_of(const HalfOfInput& half, std::span<const double> values,
-                             std::size_t units) {
-  const WeightedMeans means = half.means(values, units);
+std::vector<double> over_all(const WeightedMeans& means) {
   return means.at(std::vector<double>(means.clusters(), 1.0));
 }
 
@@ -182,11 +202,11 @@ std::vector<AttentionResult> compare_ranks(const VerdictInput& input,
   const std::size_t units = input.units.size();
   std::vector<AttentionResult> results;
   for (std::size_t a = 0; a < input.attention.size(); ++a) {
-    const std::vector<double> loudness = means_of(half, input.attention[a].values, units);
+    const std::vector<double> loudness = over_all(half.attention(input.attention[a], units));
     for (std::size_t m = 0; m < input.methods.size(); ++m) {
       const StatisticInterval& tau = taus[a * input.methods.size() + m];
       const std::vector<double> sizes =
-          effect_sizes(means_of(half, input.methods[m].total, units), options.noise_floor);
+          effect_sizes(over_all(half.effects(input.methods[m], units)), options.noise_floor);
       AttentionResult result{
           .measure = a,
           .method = m,
@@ -206,20 +226,20 @@ std::vector<AttentionResult> compare_ranks(const VerdictInput& input,
 PickedUnits pick_units(const VerdictInput& input, const VerdictOptions& options) {
   const HalfOfInput selection(input, Half::selection), estimation(input, Half::estimation);
   const std::size_t units = input.units.size();
-  const std::vector<double>& effects = input.methods.front().total;
+  const MethodEffects& effects = input.methods.front();
   // NaN ranks last.
   const auto rank = [](double value) { return std::isnan(value) ? -HUGE_VAL : value; };
   PickedUnits picked;
   const std::vector<double> sizes =
-      effect_sizes(means_of(selection, effects, units), options.noise_floor);
+      effect_sizes(over_all(selection.effects(effects, units)), options.noise_floor);
   for (std::size_t u = 1; u < units; ++u) {
     if (rank(sizes[u]) > rank(sizes[picked.strongest])) picked.strongest = u;
   }
-  picked.strongest_effect = means_of(estimation, effects, units)[picked.strongest];
+  picked.strongest_effect = over_all(estimation.effects(effects, units))[picked.strongest];
   if (input.attention.empty()) return picked;
 
-  const std::vector<double>& attention = input.attention.front().values;
-  const std::vector<double> loudness = means_of(selection, attention, units);
+  const AttentionMeasure& attention = input.attention.front();
+  const std::vector<double> loudness = over_all(selection.attention(attention, units));
   std::vector<std::size_t> order(units);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -227,7 +247,7 @@ PickedUnits pick_units(const VerdictInput& input, const VerdictOptions& options)
   });
   order.resize(std::min(kLoudest, std::max<std::size_t>(1, units / 3)));
   picked.loudest = order;
-  const std::vector<double> later = means_of(estimation, attention, units);
+  const std::vector<double> later = over_all(estimation.attention(attention, units));
   picked.strongest_rank =
       1 + static_cast<std::size_t>(std::count_if(later.begin(), later.end(), [&](double value) {
         return rank(value) > rank(later[picked.strongest]);

@@ -172,6 +172,7 @@ void add_attention(const VerdictInput& input, const std::vector<int>& prompts,
                      [](const AttentionResult& r) { return r.ceiling_interval.low; });
   builder.by_measure("rank_ceiling_high",
                      [](const AttentionResult& r) { return r.ceiling_interval.high; });
+  builder.by_measure("rank_attainable", [](const AttentionResult& r) { return r.attainable; });
 }
 
 // Sets of units that were removed together.

@@ -270,6 +270,21 @@ TEST(VerdictRule, UnrelatedAttentionIsAPoorGuide) {
   EXPECT_EQ(got.guide, Guide::poor);
 }
 
+// An attention measure may be undefined on some prompts; the others still say what it is.
+TEST(VerdictRule, AttentionThatIsUndefinedOnSomePromptsStillRanks) {
+  World world(three_layers(1), {.noise = .2});
+  const AttentionResult whole = judge(world.input, with_delta(.1)).attention[0];
+  std::vector<double>& values = world.input.attention[0].values;
+  for (std::size_t i = 0; i < values.size(); i += 3) values[i] = kNaN;
+  const VerdictResult got = judge(world.input, with_delta(.1));
+  EXPECT_NEAR(got.attention[0].tau, whole.tau, .05);
+  EXPECT_EQ(got.attention[0].guide, Guide::good);
+  EXPECT_EQ(got.picked.strongest_rank, 1u);
+  // A unit that has none at all is left out: 3 layers of 8 lose one unit, not everything.
+  std::fill(values.begin(), values.begin() + 120, kNaN);
+  EXPECT_EQ(judge(world.input, with_delta(.1)).attention[0].guide, Guide::good);
+}
+
 // tests/stats/rank_intervals.py, noise 1 and 3: what a perfect measure reached, .856 and .490,
 // beside the ceilings .769 and .308. The closed form takes ranks to come from normal values, which
 // these do only in part.

@@ -51,7 +51,7 @@ struct ConditionalEffects {
 // The larger, the louder.
 struct AttentionMeasure {
   std::string name;            // as it stands in a sentence: "attention mass"
-  std::vector<double> values;  // [unit, prompt]
+  std::vector<double> values;  // [unit, prompt]; NaN on prompts where it is undefined
 };
 
 struct JointEffect {

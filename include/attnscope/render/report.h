@@ -21,6 +21,7 @@ namespace attnscope {
 // - numbers by {"method", "cell"} or {"cell"}: intervals, `p_adjusted`, `direct`,
 //   `minimal_effect` (what could have been found); by {"cell", "measure"}: `attention`; by
 //   {"method", "measure"}: `rank_correlation` and `rank_ceiling`, each with `_low` and `_high`;
+//   `rank_attainable` (what a perfect measure would reach);
 // - integers {"cell"}: `verdict`, `unspecific` (1 where a placebo metric moves as well);
 // - attribute `delta`.
 struct VerdictReport {
