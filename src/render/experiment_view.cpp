@@ -266,7 +266,7 @@ ScatterPlot attention_scatter(const EffectView& table, int measure, int method) 
   }
   plot.band = table.record().number_attribute("delta");
   plot.title = "attention against effect";
-  plot.x_title = "attention: " + table.measure_name(measure);
+  plot.x_title = table.measure_name(measure);
   plot.y_title = "effect on " + table.record().metric + " (" + table.method_name(method) + ")";
   return plot;
 }

@@ -233,6 +233,7 @@ class ReportPage {
                       bar.draw(value, from, to, "causal") + "</td>");
     }
     const double ceiling = by_measure("rank_ceiling", 0);
+    const double attainable = by_measure("rank_attainable", 0);
     const std::string below =
         std::isnan(ceiling)
             ? ""
@@ -240,8 +241,10 @@ class ReportPage {
                   "Ceiling " + html_number(ceiling) + " " +
                       interval_text(by_measure("rank_ceiling_low", 0),
                                     by_measure("rank_ceiling_high", 0)) +
-                      ": how well the effects of one half of the prompts rank those of the other; "
-                      "no measure can do better.");
+                      ": how well the effects of one half of the prompts rank those of the other." +
+                      (std::isnan(attainable)
+                           ? ""
+                           : " A perfect measure would reach " + html_number(attainable) + "."));
     return tag("div", "",
                "<figcaption><b>Rank correlation with |effect|</b>, within layers</figcaption>" +
                    tag("table", "",

@@ -62,6 +62,7 @@ TEST(Report, ShowsTheFindingAndEveryHead) {
   EXPECT_TRUE(holds(html, "±0.050"));
   EXPECT_TRUE(holds(html, "[−0.020, 0.240]"));
   EXPECT_TRUE(holds(html, "Ceiling 0.710"));
+  EXPECT_TRUE(holds(html, "A perfect measure would reach 0.830."));
   EXPECT_EQ(count_text(html, "unspecific</span>"), 1);
   EXPECT_EQ(count_text(html, "class=\"tag passed\""), 2);
   EXPECT_TRUE(holds(html, "Halves were split by group"));

@@ -105,6 +105,7 @@ VerdictReport sample_verdict() {
                    by_measure("rank_correlation_low", {-0.02, 0.01, -0.22, 0.17, 0.08}),
                    by_measure("rank_correlation_high", {0.24, 0.27, 0.04, 0.44, 0.35}),
                    by_measure("rank_ceiling", {0.71, 0.71, 0.71, 0.71, 0.71}),
+                   by_measure("rank_attainable", {0.83, 0.83, 0.83, 0.83, 0.83}),
                    by_measure("rank_ceiling_low", {0.6, 0.6, 0.6, 0.6, 0.6}),
                    by_measure("rank_ceiling_high", {0.79, 0.79, 0.79, 0.79, 0.79})};
   record.integers = {n, verdict, unspecific, layers, heads, positions};
