@@ -9,8 +9,11 @@
 namespace attnscope {
 namespace {
 
+// Three digits, with a minus sign and not a hyphen.
 std::string number(double value) {
-  return format_number(value, 3);
+  std::string text = format_number(value, 3);
+  if (text.starts_with('-')) text.replace(0, 1, "−");
+  return text;
 }
 
 std::string range(const Interval& interval) {
@@ -76,7 +79,7 @@ class Writer {
     const std::string reach = first.attainable < 0.95
                                   ? " where a perfect guide would reach " + number(first.attainable)
                                   : "";
-    const std::string tau = "tau-b " + number(first.tau) + " " + range(first.interval) + reach;
+    const std::string tau = "τ-b " + number(first.tau) + " " + range(first.interval) + reach;
     const std::string beginning = "On " + these_prompts() + " " + measure;
     switch (first.guide) {
       case Guide::poor:
@@ -99,11 +102,11 @@ class Writer {
       return "no two " + noun(2) + " of a layer differ in both attention and effect";
     }
     if (!first.interval.exists()) {
-      return "tau-b is " + number(first.tau) + ", and there are too few clusters for an interval";
+      return "τ-b is " + number(first.tau) + ", and there are too few clusters for an interval";
     }
     if (!(first.ceiling_interval.low >= kUsefulCeiling)) {
       return "the effects of one half of them rank the " + noun(2) +
-             " of a layer unlike those of the other half, tau-b " + number(first.ceiling) +
+             " of a layer unlike those of the other half, τ-b " + number(first.ceiling) +
              (first.ceiling_interval.exists() ? " " + range(first.ceiling_interval) : "");
     }
     return tau;

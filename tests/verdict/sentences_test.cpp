@@ -22,9 +22,9 @@ TEST(VerdictSentences, LoudAndStrongAreDifferentHeads) {
   world.input.positive_control = ControlOutcome::passed;
   const VerdictResult got = judge(world.input, with_delta(.05));
   EXPECT_EQ(got.paragraph.substr(0, got.paragraph.find(" With answers")),
-            "On these 120 prompts attention mass points the wrong way: tau-b -0.707 [-0.707, "
-            "-0.707]. The loudest head, 0.0, has no effect larger than ±0.05 logits; the strongest "
-            "head, 0.1 (-3.2 logits), ranks 4th of 4 in attention. Of 4 heads 1 is causal, 3 "
+            "On these 120 prompts attention mass points the wrong way: τ-b −0.707 [−0.707, "
+            "−0.707]. The loudest head, 0.0, has no effect larger than ±0.05 logits; the strongest "
+            "head, 0.1 (−3.2 logits), ranks 4th of 4 in attention. Of 4 heads 1 is causal, 3 "
             "without effect, 0 undetermined. The positive control came out as planted.");
 }
 
@@ -37,7 +37,7 @@ TEST(VerdictSentences, TheLoudestTenAreCounted) {
   World world(units, {.given = {25}});
   EXPECT_NE(judge(world.input, with_delta(.1))
                 .paragraph.find("7 of the 10 loudest heads have no effect larger than ±0.1 logits; "
-                                "the strongest head, 2.25 (-26 logits), ranks 26th of 30 in "
+                                "the strongest head, 2.25 (−26 logits), ranks 26th of 30 in "
                                 "attention."),
             std::string::npos);
 }
@@ -54,8 +54,8 @@ TEST(VerdictSentences, MarksAndSelfRepair) {
         "is removed.",
         "0.0 is unspecific: unrelated answers move at least half as much.",
         "For 0.2 a random change of the same size does as much.",
-        "Removed together, 0.0 and 0.2 change the metric by -10 logits, one by one by -7 in sum "
-        "(difference [-3, -3])."}) {
+        "Removed together, 0.0 and 0.2 change the metric by −10 logits, one by one by −7 in sum "
+        "(difference [−3, −3])."}) {
     EXPECT_NE(text.find(sentence), std::string::npos) << sentence << "\n" << text;
   }
 }
