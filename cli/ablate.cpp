@@ -34,7 +34,7 @@ void add_what_options(Verb& verb, AblateSpec& spec) {
                   {2, 10'000}, spec.interactions);
   options.flag({"--leave-one-in", "", "also switch off all units but one"}, spec.leave_one_in);
   verb.note("Methods",
-            "zero         zero\n"
+            "zero         nothing at all\n"
             "mean         the unit's mean over all tokens of the reference prompts\n"
             "mean-pos     its mean at the same position; prompts of equal length only\n"
             "resample     its value in the corrupt prompt, else in a prompt of another group\n"

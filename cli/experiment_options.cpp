@@ -87,7 +87,7 @@ void add_metric_options(Verb& verb, MetricOptions& metric) {
   verb.note("Metrics",
             "logit-diff        mean logit of the answers - mean logit of the wrong answers\n"
             "log-prob, prob    mean log-probability or probability of the answers\n"
-            "rank              rank of the best answer, 0 = the first choice\n"
+            "rank              place of the best answer, 0 = the first choice\n"
             "kl                KL(clean run || changed run) of the predictions, in nats\n"
             "total-variation   half the sum of |p clean - p changed|\n"
             "loss              mean negative log-likelihood of the prompt's own next tokens\n"
