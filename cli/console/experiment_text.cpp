@@ -59,7 +59,7 @@ struct ExtraColumn {
   const char* title;
 };
 constexpr ExtraColumn kExtraColumns[] = {
-    {"recovery", "recovery"}, {"direct", "direct"}, {"minimal_effect", "could be seen"}};
+    {"recovery", "recovery"}, {"direct", "direct"}, {"minimal_detectable", "could be seen"}};
 
 bool has_values(const EffectView& table, const char* array, int method) {
   for (int cell = 0; cell < table.cells(); ++cell) {

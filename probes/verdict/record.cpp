@@ -115,7 +115,7 @@ void add_effects(const VerdictInput& input, const std::vector<int>& prompts,
   builder.by_method("placebo", [](const UnitMethodResult& r) { return r.placebo; });
   builder.by_method("random_percentile",
                     [](const UnitMethodResult& r) { return r.random_percentile; });
-  builder.by_unit("minimal_effect", [](const UnitResult& r) { return r.minimal_detectable; });
+  builder.by_unit("minimal_detectable", [](const UnitResult& r) { return r.minimal_detectable; });
   builder.by_unit("equivalence_p", [](const UnitResult& r) { return r.equivalence_p; });
   builder.by_unit("hidden", [](const UnitResult& r) { return r.largest_hidden; });
   builder.mark("unspecific", [](const UnitResult& r) { return std::int64_t{r.unspecific}; });

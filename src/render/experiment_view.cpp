@@ -141,7 +141,7 @@ std::string csv_number(double value) {
 std::vector<std::string> number_columns(const ExperimentRecord& record) {
   std::vector<std::string> names;
   for (const char* name : {"effect", "ci_low", "ci_high", "ci_sim_low", "ci_sim_high", "p",
-                           "p_adjusted", "direct", "placebo", "recovery"}) {
+                           "p_adjusted", "minimal_detectable", "direct", "placebo", "recovery"}) {
     if (record.array(name) != nullptr) names.emplace_back(name);
   }
   return names;

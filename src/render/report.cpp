@@ -296,7 +296,7 @@ class ReportPage {
 
   std::string heads_card() const {
     const bool direct = record_.array("direct") != nullptr;
-    const bool detectable = record_.array("minimal_effect") != nullptr;
+    const bool detectable = record_.array("minimal_detectable") != nullptr;
     const std::string method = html_text(table_.method_name(0));
     std::string head = "<th>unit</th>";
     if (has_verdicts_) head += "<th class=\"l\">verdict</th>";
@@ -382,7 +382,7 @@ class ReportPage {
       const double value = table_.number("direct", 0, cell);
       html += cell_of(value, html_signed(value));
     }
-    if (detectable) html += number_cell(table_.number("minimal_effect", 0, cell));
+    if (detectable) html += number_cell(table_.number("minimal_detectable", 0, cell));
     for (int m = 0; m < table_.measures(); ++m) {
       const double value = table_.attention(m, cell);
       const double most = largest[static_cast<std::size_t>(m)];

@@ -145,17 +145,18 @@ TEST(ExperimentView, TheTableHasALineForEachCellAndMethod) {
   const std::string csv = to_csv(EffectView(report.record));
   const std::vector<std::string> lines = split(csv, '\n');
   ASSERT_EQ(lines.size(), 1U + 48 * 3 + 1);
-  EXPECT_EQ(lines[0],
-            "cell,layer,head,position,method,effect,ci_sim_low,ci_sim_high,p_adjusted,direct,n,"
-            "verdict,mass,max,entropy,norm-weighted,source\r");
+  EXPECT_EQ(
+      lines[0],
+      "cell,layer,head,position,method,effect,ci_sim_low,ci_sim_high,p_adjusted,minimal_detectable,"
+      "direct,n,verdict,mass,max,entropy,norm-weighted,source\r");
   const std::vector<std::string> strongest = split(lines[1 + 11 * 3], ',');
   EXPECT_EQ(strongest[0], "1.3");
   EXPECT_EQ(strongest[3], "");
   EXPECT_EQ(strongest[4], "zero");
   EXPECT_EQ(strongest[5], "-3.25");
-  EXPECT_EQ(strongest[10], "200");
-  EXPECT_EQ(strongest[11], "causal");
-  EXPECT_EQ(strongest[12], "0.22");
+  EXPECT_EQ(strongest[11], "200");
+  EXPECT_EQ(strongest[12], "causal");
+  EXPECT_EQ(strongest[13], "0.22");
   // The first head has no interval.
   EXPECT_EQ(split(lines[1], ',')[6], "");
 }

@@ -60,7 +60,7 @@ VerdictReport sample_verdict() {
   high.name = "ci_sim_high";
   adjusted.name = "p_adjusted";
   NamedArray direct{"direct", {"cell"}, {kCells}, {}};
-  NamedArray detectable{"minimal_effect", {"cell"}, {kCells}, {}};
+  NamedArray detectable{"minimal_detectable", {"cell"}, {kCells}, {}};
   NamedArray attention{"attention", {"cell", "measure"}, {kCells, 5}, {}};
   NamedIntegers n{"n", {"method", "cell"}, {3, kCells}, {}};
   NamedIntegers verdict{"verdict", {"cell"}, {kCells}, {}};

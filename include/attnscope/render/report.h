@@ -19,7 +19,7 @@ namespace attnscope {
 //   `control_details`
 //   {"control"}; `measures` {"measure"};
 // - numbers by {"method", "cell"} or {"cell"}: intervals, `p_adjusted`, `direct`,
-//   `minimal_effect` (what could have been found); by {"cell", "measure"}: `attention`; by
+//   `minimal_detectable` (what could have been found); by {"cell", "measure"}: `attention`; by
 //   {"method", "measure"}: `rank_correlation` and `rank_ceiling`, each with `_low` and `_high`;
 //   `rank_attainable` (what a perfect measure would reach);
 // - integers {"cell"}: `verdict`, `unspecific` (1 where a placebo metric moves as well);
