@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "attnscope/stats/equivalence.h"
 #include "attnscope/stats/nulls.h"
+#include "attnscope/support/error.h"
 #include "samples.h"
 
 namespace attnscope {
@@ -45,6 +47,20 @@ TEST(Effects, ClusterRobustErrorByHand) {
   const MeanEstimate estimate = estimate_mean(sum_by_cluster(values, 1, clusters), 0);
   EXPECT_EQ(estimate.mean, 2);
   EXPECT_NEAR(estimate.se, std::sqrt(1.5 * 2 / 36), 1e-15);
+}
+
+TEST(Effects, ValuesThatDoNotFitAreABugOfTheCaller) {
+  const std::vector<double> values(7, 1.0);
+  try {
+    estimate_effects(values, 2, clusters_of_size(4, 1), {});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), "SA01");
+    EXPECT_EQ(error.exit_code(), 1);
+    EXPECT_NE(std::string(error.what()).find("2 units of 4 prompts, got 7 values"),
+              std::string::npos)
+        << error.what();
+  }
 }
 
 TEST(Effects, FewClustersGiveEstimatesOnly) {
