@@ -43,14 +43,17 @@ constexpr std::array kCommands = {
             "attnscope lens -m my-model --prompt \"Once upon a time\" -o lens.h5\n"
             "attnscope lens -m my-model --pairs pairs.jsonl --limit 3 --json",
             run_lens},
-    Command{"stats", "Show a statistic of every head of a capture, and the heads that lead in it.",
-            "attnscope stats run.h5 --sort induction", run_stats},
+    Command{
+        "stats", "Show a statistic of every head of a capture, or the results of an experiment.",
+        "attnscope stats run.h5 --sort induction\nattnscope stats ablate.h5 --top 5", run_stats},
     Command{"show", "Draw the attention map of one head in the terminal.",
             "attnscope show run.h5 --head 1.0", run_show},
-    Command{"export", "Write attention maps of a capture as a picture or a table.",
+    Command{"export",
+            "Write attention maps, or a figure of an experiment, as a picture or a table.",
             "attnscope export run.h5 --head 1.0 --format png -o head.png\n"
             "attnscope export run.h5 --heads '0.*,1.3' -o grid.svg\n"
-            "attnscope export run.h5 --heads '*.*' --format npy -o maps.npy",
+            "attnscope export run.h5 --heads '*.*' --format npy -o maps.npy\n"
+            "attnscope export ablate.h5 --figure grid -o effects.svg",
             run_export},
     Command{"verify", "Check a result file: its layout, its checksums and what must hold in it.",
             "attnscope verify run.h5", run_verify},

@@ -205,7 +205,9 @@ class ReportPage {
     if (!has_verdicts_) {
       for (ScatterPoint& point : plot.points) point.mark = PointMark::plain;
     }
-    return tag("figure", "", inline_svg_of(scatter_scene(plot, Surroundings::left_out), colors));
+    return tag("figure", "",
+               inline_svg_of(scatter_scene(plot, Surroundings::left_out), colors,
+                             plot.y_title + " against " + plot.x_title));
   }
 
   // Of the first method.
@@ -245,7 +247,7 @@ class ReportPage {
                       (std::isnan(attainable)
                            ? ""
                            : " A perfect measure would reach " + html_number(attainable) + "."));
-    return tag("div", "",
+    return tag("figure", "",
                "<figcaption><b>Rank correlation with |effect|</b>, within layers</figcaption>" +
                    tag("table", "",
                        "<thead><tr><th>measure</th><th>τ-b</th><th>95 %</th><th></th></tr></thead>"
@@ -275,7 +277,7 @@ class ReportPage {
     const auto figure = [&](const HeatMap& map, const std::string& what) {
       return tag("figure", "",
                  "<figcaption>" + what + "</figcaption>" +
-                     inline_svg_of(map_scene(map, Surroundings::left_out), colors));
+                     inline_svg_of(map_scene(map, Surroundings::left_out), colors, map.title));
     };
     std::string html;
     if (table_.measures() > 0) {

@@ -77,6 +77,8 @@ struct NamedColor {
   Rgb color;
   std::string name;
 };
-std::string inline_svg_of(const Scene& scene, const std::vector<NamedColor>& colors);
+// `label` says what it shows to those who cannot see it.
+std::string inline_svg_of(const Scene& scene, const std::vector<NamedColor>& colors,
+                          const std::string& label);
 
 }  // namespace attnscope::render

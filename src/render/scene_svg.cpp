@@ -4,6 +4,7 @@
 
 #include "attnscope/render/label.h"
 #include "attnscope/support/text.h"
+#include "html.h"
 #include "scene.h"
 
 namespace attnscope::render {
@@ -148,10 +149,12 @@ std::string svg_of(const Scene& scene) {
          hex(scene.background) + "\"/>\n" + SvgWriter({}).write_all(scene.shapes) + "</svg>\n";
 }
 
-std::string inline_svg_of(const Scene& scene, const std::vector<NamedColor>& colors) {
+std::string inline_svg_of(const Scene& scene, const std::vector<NamedColor>& colors,
+                          const std::string& label) {
   const std::string width = number(scene.width), height = number(scene.height);
-  return "<svg role=\"img\" width=\"" + width + "\" height=\"" + height + "\" viewBox=\"0 0 " +
-         width + " " + height + "\">\n" + SvgWriter(colors).write_all(scene.shapes) + "</svg>\n";
+  return "<svg role=\"img\" aria-label=\"" + html_text(label) + "\" width=\"" + width +
+         "\" height=\"" + height + "\" viewBox=\"0 0 " + width + " " + height + "\">\n" +
+         SvgWriter(colors).write_all(scene.shapes) + "</svg>\n";
 }
 
 }  // namespace attnscope::render
