@@ -5,13 +5,13 @@
 #include <cmath>
 #include <numeric>
 
+#include "attnscope/probes/ablation_cells.h"
 #include "attnscope/probes/direct_effects.h"
+#include "attnscope/probes/reference_means.h"
 #include "attnscope/probes/sweep_run.h"
 #include "attnscope/support/error.h"
 #include "attnscope/support/text.h"
-#include "cells.h"
 #include "optimal.h"
-#include "reference.h"
 #include "reference_files.h"
 
 namespace attnscope {

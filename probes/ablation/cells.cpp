@@ -1,4 +1,4 @@
-#include "cells.h"
+#include "attnscope/probes/ablation_cells.h"
 
 #include <ATen/ATen.h>
 
@@ -128,8 +128,7 @@ std::vector<Edit> ablation_edits(const UnitSet& set, AblationMethod method,
       case AblationMethod::vector:
         if (values.vector.numel() != width_of(unit, config)) {
           fail_value(unit, "the vector of --vector has another length than this unit's output",
-                     std::to_string(width_of(unit, config)),
-                     std::to_string(values.vector.numel()));
+                     std::to_string(width_of(unit, config)), std::to_string(values.vector.numel()));
         }
         edit.source = ValueSource::constant;
         edit.value = values.vector;
@@ -175,7 +174,8 @@ std::vector<UnitSet> select_units(const AblateSpec& spec, const ModelConfig& con
   }
   if (sets.empty()) {
     throw Error(ErrorKind::input, "AB21",
-                {.where = option, .what = "no unit is left to switch off",
+                {.where = option,
+                 .what = "no unit is left to switch off",
                  .next = "see --layers, --heads and `attnscope inspect`"});
   }
   return sets;

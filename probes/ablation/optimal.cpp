@@ -30,8 +30,7 @@ at::Tensor cost_of(MetricChoice metric, const at::Tensor& logits, const SweepPro
     return at::log_softmax(logits.narrow(0, 0, n), -1).gather(1, next).mean().neg();
   }
   at::Tensor sum = at::zeros({}, logits.options());
-  const std::vector<int> at =
-      prompt.target.at.empty() ? std::vector<int>{-1} : prompt.target.at;
+  const std::vector<int> at = prompt.target.at.empty() ? std::vector<int>{-1} : prompt.target.at;
   for (const int p : at) {
     const at::Tensor row = logits.select(0, p < 0 ? logits.size(0) + p : p);
     if (metric == MetricChoice::log_prob) {
@@ -54,8 +53,8 @@ at::Tensor with_constant(const at::Tensor& value, const std::vector<int>& heads,
   for (const int head : heads) mask[head] = true;
   if (value.dim() == 3) return at::where(mask, constant, value);  // neurons [b q f]
   at::Tensor full = at::zeros({value.size(2), value.size(3)}, value.options());
-  at::Tensor rows = full.index_copy(
-      0, at::nonzero(mask).squeeze(1), constant.reshape({-1, value.size(3)}));
+  at::Tensor rows =
+      full.index_copy(0, at::nonzero(mask).squeeze(1), constant.reshape({-1, value.size(3)}));
   return at::where(mask.unsqueeze(1), rows, value);
 }
 
@@ -94,12 +93,11 @@ class Descent {
     std::vector<TokenRow> rows;
     std::vector<const SweepPrompt*> chosen;
     Philox random(options_.seed, static_cast<std::uint64_t>(step));
-    const auto n = std::min<std::size_t>(prompts_.size(),
-                                         static_cast<std::size_t>(options_.prompts_a_step));
+    const auto n =
+        std::min<std::size_t>(prompts_.size(), static_cast<std::size_t>(options_.prompts_a_step));
     for (std::size_t i = 0; i < n; ++i) {
-      const std::size_t p = prompts_.size() <= n
-                                ? i
-                                : random.below(static_cast<std::uint32_t>(prompts_.size()));
+      const std::size_t p =
+          prompts_.size() <= n ? i : random.below(static_cast<std::uint32_t>(prompts_.size()));
       chosen.push_back(&prompts_[p]);
       rows.push_back(prompts_[p].row);
       if (model_.config().token_types == 0) rows.back().token_types.clear();
@@ -109,8 +107,8 @@ class Descent {
     taps.edits[site_.hook] = [&](HookId, const at::Tensor& value, const Batch&) {
       return with_constant(value, site_.heads, leaf);
     };
-    const RunResult result = model_.run(
-        batch, taps, {.engine = Engine::reference, .gradients = Gradients::on});
+    const RunResult result =
+        model_.run(batch, taps, {.engine = Engine::reference, .gradients = Gradients::on});
     at::Tensor cost;
     for (int r = 0; r < batch.size(); ++r) {
       const at::Tensor row = cost_of(options_.metric, unpadded(result.logits, batch, r),
@@ -140,9 +138,9 @@ std::map<std::string, at::Tensor> optimal_constants(const Model& model,
                                                     const std::vector<SweepPrompt>& prompts,
                                                     const MethodValues& values,
                                                     const OptimalOptions& options) {
-  const bool differentiable =
-      options.metric == MetricChoice::logit_diff || options.metric == MetricChoice::log_prob ||
-      options.metric == MetricChoice::loss;
+  const bool differentiable = options.metric == MetricChoice::logit_diff ||
+                              options.metric == MetricChoice::log_prob ||
+                              options.metric == MetricChoice::loss;
   if (!differentiable) {
     throw Error(ErrorKind::input, "AB31",
                 {.where = "--method optimal",
@@ -174,9 +172,8 @@ std::map<std::string, at::Tensor> optimal_constants(const Model& model,
                    .value = candidate};
       cells.push_back({unit_name(unit), {edit}});
     }
-    const SweepResult result =
-        run_sweep(model, cells, prompts, {.metric = options.metric, .verify = 0,
-                                          .stop = options.stop});
+    const SweepResult result = run_sweep(
+        model, cells, prompts, {.metric = options.metric, .verify = 0, .stop = options.stop});
     std::size_t cheapest = 0;
     for (std::size_t c = 1; c < cells.size(); ++c) {
       const auto cost = [&](std::size_t i) {

@@ -8,16 +8,16 @@
 #include <string>
 #include <vector>
 
-#include "cells.h"
+#include "attnscope/probes/ablation_cells.h"
 
 namespace attnscope {
 
 struct OptimalOptions {
   MetricChoice metric = MetricChoice::logit_diff;
-  int steps = 40;             // of Adam (Kingma and Ba 2015)
+  int steps = 40;  // of Adam (Kingma and Ba 2015)
   int prompts_a_step = 16;
-  double step_size = 0.1;     // in units of the spread of the unit's output
-  std::uint64_t seed = 0;     // of the order of prompts
+  double step_size = 0.1;  // in units of the spread of the unit's output
+  std::uint64_t seed = 0;  // of the order of prompts
   const std::atomic<bool>* stop = nullptr;
 };
 

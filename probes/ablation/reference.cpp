@@ -1,4 +1,4 @@
-#include "reference.h"
+#include "attnscope/probes/reference_means.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
@@ -116,8 +116,8 @@ void draw_donors(std::vector<SweepPrompt>& prompts, const std::vector<int>& clus
                    .next = "give corrupt prompts, or leave out resample"});
     }
     Philox random(seed, kDonorStream + p);
-    prompts[p].donors = {prompts[fitting[random.below(static_cast<std::uint32_t>(fitting.size()))]]
-                             .row};
+    prompts[p].donors = {
+        prompts[fitting[random.below(static_cast<std::uint32_t>(fitting.size()))]].row};
   }
 }
 

@@ -96,8 +96,9 @@ std::vector<TokenRow> read_reference_rows(const AblateSpec& spec, const Experime
     rows.push_back({.ids = encoded.ids, .token_types = encoded.token_types, .position_ids = {}});
   }
   if (rows.empty()) {
-    throw Error(ErrorKind::input, "AB51",
-                {.where = escape_untrusted(spec.reference, 4096), .what = "no prompts in the file"});
+    throw Error(
+        ErrorKind::input, "AB51",
+        {.where = escape_untrusted(spec.reference, 4096), .what = "no prompts in the file"});
   }
   return rows;
 }

@@ -54,7 +54,8 @@ void estimate_method(const EffectsTable& table, std::size_t method, const Estima
   std::map<std::vector<bool>, std::vector<std::size_t>> by_prompts;
   for (std::size_t c = 0; c < n_cells; ++c) {
     std::vector<bool> measured(n_prompts);
-    for (std::size_t p = 0; p < n_prompts; ++p) measured[p] = !std::isnan(effects[c * n_prompts + p]);
+    for (std::size_t p = 0; p < n_prompts; ++p)
+      measured[p] = !std::isnan(effects[c * n_prompts + p]);
     by_prompts[std::move(measured)].push_back(c);
   }
   for (const auto& [measured, cells] : by_prompts) {
@@ -68,16 +69,14 @@ void estimate_method(const EffectsTable& table, std::size_t method, const Estima
         if (measured[p]) values.push_back(effects[c * n_prompts + p]);
       }
       out.n[method * n_cells + c] = static_cast<std::int64_t>(clusters.size());
-      out.undefined[method * n_cells + c] =
-          static_cast<std::int64_t>(n_prompts - clusters.size());
+      out.undefined[method * n_cells + c] = static_cast<std::int64_t>(n_prompts - clusters.size());
     }
     if (clusters.empty()) continue;
-    const EffectTable estimates =
-        estimate_effects(values, cells.size(), clusters,
-                         {.draws = options.draws,
-                          .seed = options.seed,
-                          .stream = method,
-                          .threads = options.threads});
+    const EffectTable estimates = estimate_effects(values, cells.size(), clusters,
+                                                   {.draws = options.draws,
+                                                    .seed = options.seed,
+                                                    .stream = method,
+                                                    .threads = options.threads});
     for (std::size_t i = 0; i < cells.size(); ++i) {
       out.set(method * n_cells + cells[i], estimates.units[i]);
     }

@@ -25,10 +25,11 @@ bool counts_kv_heads(Site site) {
 PatchGrid grid_of(Site site, const std::string& by) {
   const bool heads = has_heads(site);
   const auto fail = [&](const std::string& expected) {
-    throw Error(ErrorKind::input, "PT02",
-                {.where = "--by", .what = std::string(site_info(site).short_name) +
-                                          " cannot be patched by " + quote(by),
-                 .expected = expected});
+    throw Error(
+        ErrorKind::input, "PT02",
+        {.where = "--by",
+         .what = std::string(site_info(site).short_name) + " cannot be patched by " + quote(by),
+         .expected = expected});
   };
   if (by.empty()) return heads ? PatchGrid::layer_head : PatchGrid::layer_position;
   if (by == "layer,pos") {
@@ -235,11 +236,12 @@ PatchGroup edge_group(const PatchSpec& spec, const ExperimentInputs& inputs,
   const ModelConfig& config = inputs.checkpoint.config;
   if (spec.keys.empty()) {
     throw Error(ErrorKind::input, "PT03",
-                {.where = "--edge", .what = "which keys the edges lead to is not said",
+                {.where = "--edge",
+                 .what = "which keys the edges lead to is not said",
                  .next = "name them with --keys, as in --keys 0 or --keys subject"});
   }
-  const int queries = add_set(spec.queries.empty() ? "last" : spec.queries, inputs, "--queries",
-                              prompts);
+  const int queries =
+      add_set(spec.queries.empty() ? "last" : spec.queries, inputs, "--queries", prompts);
   const int keys = add_set(spec.keys, inputs, "--keys", prompts);
   PatchGroup group = {.record_name = "edges"};
   const bool by_head = spec.by == "layer,head";
@@ -247,11 +249,11 @@ PatchGroup edge_group(const PatchSpec& spec, const ExperimentInputs& inputs,
     const bool first = group.places.empty();
     group.methods.push_back(choice_name(cut));
     const auto edge = [&](int layer) {
-      return Edit{.hook = {cut == EdgeCut::knockout ? Site::attn_scores : Site::pattern, layer},
-                  .operation = cut == EdgeCut::knockout ? Operation::minus_infinity
-                                                        : Operation::zero,
-                  .q_set = queries,
-                  .k_set = keys};
+      return Edit{
+          .hook = {cut == EdgeCut::knockout ? Site::attn_scores : Site::pattern, layer},
+          .operation = cut == EdgeCut::knockout ? Operation::minus_infinity : Operation::zero,
+          .q_set = queries,
+          .k_set = keys};
     };
     const auto add = [&](CellPlace place, std::vector<Edit> edits) {
       group.cells.push_back({choice_name(cut) + " " + place.name, std::move(edits)});

@@ -25,8 +25,7 @@ struct PatchGroup {
 
 // Sites of --site over the grids of --by. May add position sets to the prompts.
 std::vector<PatchGroup> patch_groups(const PatchSpec& spec, const ExperimentInputs& inputs,
-                                     const SiteInventory& sites,
-                                     std::vector<SweepPrompt>& prompts);
+                                     const SiteInventory& sites, std::vector<SweepPrompt>& prompts);
 
 // Edges of --edge: scores := −inf, or the value read along them := 0, from --queries to --keys in
 // all heads of --window layers around each layer (Geva et al. 2023, Mohebbi et al. 2023).

@@ -151,12 +151,12 @@ void PatchJob::run_paths(const Model& model, const std::vector<SweepPrompt>& pro
   const UnitSizes sizes = unit_sizes(model.config(), inputs_.pairs);
   const std::vector<UnitSet> senders =
       parse_unit_sets(spec_.senders, sizes, UnitKind::head, "--senders");
-  const std::vector<ReceiverId> receivers = parse_receivers(
-      spec_.receivers.empty() ? "logits" : spec_.receivers, sizes, "--receivers");
+  const std::vector<ReceiverId> receivers =
+      parse_receivers(spec_.receivers.empty() ? "logits" : spec_.receivers, sizes, "--receivers");
   outcome.cells = static_cast<std::int64_t>(senders.size());
-  const std::string plan =
-      count_of(senders.size(), "sender") + " × " + count_of(prompts.size(), "prompt") +
-      ", two full passes each and two for all\n";
+  const std::string plan = count_of(senders.size(), "sender") + " × " +
+                           count_of(prompts.size(), "prompt") +
+                           ", two full passes each and two for all\n";
   if (!announce(plan, outcome)) return;
   const RunDescription description = description_of(FileKind::patch, resolved(), inputs_);
   ExperimentOutput output(description, context_, {}, warnings_);
@@ -192,15 +192,15 @@ ExperimentResult PatchJob::run() {
                  .what = "it compares with the clean run, which is not the run that is patched",
                  .next = "use --direction noise, or another metric"});
   }
-  inputs_ = open_inputs(
-      {.model = spec_.model,
-       .pairs = spec_.pairs,
-       .encoding = spec_.encoding,
-       .needs = {.corrupt = cuts_edges() ? CorruptUse::optional : CorruptUse::required,
-                 .answers = answer_use(spec_.metric.metric)},
-       .strictness = strictness_of(spec_.strict),
-       .out = spec_.output.out},
-      warnings_);
+  inputs_ =
+      open_inputs({.model = spec_.model,
+                   .pairs = spec_.pairs,
+                   .encoding = spec_.encoding,
+                   .needs = {.corrupt = cuts_edges() ? CorruptUse::optional : CorruptUse::required,
+                             .answers = answer_use(spec_.metric.metric)},
+                   .strictness = strictness_of(spec_.strict),
+                   .out = spec_.output.out},
+                  warnings_);
   std::vector<SweepPrompt> prompts =
       sweep_prompts(inputs_, {.metric = spec_.metric, .base = base_side()});
   ExperimentResult outcome;
@@ -217,8 +217,7 @@ ExperimentResult PatchJob::run() {
     const std::vector<PatchGroup> groups = patch_groups(spec_, inputs_, model.sites(), prompts);
     run_sweeps(model, groups, prompts, outcome);
   }
-  outcome.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return outcome;
 }
 

@@ -140,8 +140,8 @@ void PathRunner::check() const {
   }
   if (logits) return;
   for (const UnitSet& sender : senders_) {
-    const bool precedes = std::any_of(
-        receivers_.begin(), receivers_.end(), [&](const ReceiverId& receiver) {
+    const bool precedes =
+        std::any_of(receivers_.begin(), receivers_.end(), [&](const ReceiverId& receiver) {
           return std::any_of(sender.begin(), sender.end(), [&](const UnitId& unit) {
             const bool same_layer = unit.layer == receiver.layer;
             const bool attention = unit.kind != UnitKind::mlp;
@@ -225,8 +225,7 @@ RunResult PathRunner::replay(const Values& inputs, const Batch& batch,
   Taps taps;
   for (const ReceiverId& receiver : receivers_) {
     for (const HookId hook : input_hooks(receiver, model_.config())) {
-      Intervention change = {
-          .hook = hook, .operation = Operation::set, .value = inputs.at(hook)};
+      Intervention change = {.hook = hook, .operation = Operation::set, .value = inputs.at(hook)};
       if (receiver.kind != ReceiverKind::mlp) change.heads = {receiver.index};
       taps.interventions.push_back(std::move(change));
     }

@@ -105,10 +105,9 @@ BaseRun run_base(const Model& model, const std::vector<SweepPrompt>& prompts,
   taps.observers = {base.clean.get()};
   taps.observers.insert(taps.observers.end(), observers.begin(), observers.end());
   const MetricReader reader(settings.metric, targets, model.config(), coverage_of(settings.mode));
-  const RunResult result = model.run(batch, taps,
-                                     {.engine = settings.engine,
-                                      .logits = reader.request(),
-                                      .record_base = BaseRecording::on});
+  const RunResult result = model.run(
+      batch, taps,
+      {.engine = settings.engine, .logits = reader.request(), .record_base = BaseRecording::on});
   base.keys = result.base;
   for (int r = 0; r < batch.size(); ++r) {
     base.compared.push_back(reader.capture_clean(result, batch, r));

@@ -162,8 +162,8 @@ at::Tensor ChunkRunner::noise(const Cell& cell, const Edit& edit, const RowRef& 
 
 // The edits of one row: on the input where the run starts with what they change, else as
 // interventions.
-void ChunkRunner::add_edits(const RowRef& row, int batch_row, ResumePoint point,
-                            ResumeInput& input, Taps& taps) const {
+void ChunkRunner::add_edits(const RowRef& row, int batch_row, ResumePoint point, ResumeInput& input,
+                            Taps& taps) const {
   const Cell& cell = cells_[static_cast<std::size_t>(row.cell)];
   if (const Edit* random = noise_of(cell)) {
     taps.interventions.push_back({.hook = random->hook,
@@ -218,8 +218,8 @@ BatchFindings ChunkRunner::run_block(const BlockItem& block) const {
   }
   const MetricReader reader = reader_of(block.rows);
   const ResumeRows rows = resume_rows(block.rows, 0);
-  const RunResult result = model_.run_from(block.point, input, *base_.keys, rows, taps,
-                                           options_for(reader));
+  const RunResult result =
+      model_.run_from(block.point, input, *base_.keys, rows, taps, options_for(reader));
   return findings(block.rows, reader, result, resume_batch(base_.keys->batch, rows));
 }
 
@@ -244,18 +244,17 @@ at::Tensor ChunkRunner::change_of(const Variant& variant, ResumePoint point) con
       }
     }
   }
-  const bool only_input =
-      point.point == LayerPoint::resid_pre && taps.interventions.empty();
-  const at::Tensor out =
-      only_input ? input.residual
-                 : model_
-                       .run_from(point, input, *base_.keys, resume_rows(rows, 0), taps,
-                                 {.engine = settings_.engine,
-                                  .logits = {.at = LogitsAt::none},
-                                  .stop_after_layer = point.layer})
-                       .hidden;
-  const at::Tensor change = out.narrow(0, base_.size(), base_.size()) -
-                            out.narrow(0, 0, base_.size());
+  const bool only_input = point.point == LayerPoint::resid_pre && taps.interventions.empty();
+  const at::Tensor out = only_input
+                             ? input.residual
+                             : model_
+                                   .run_from(point, input, *base_.keys, resume_rows(rows, 0), taps,
+                                             {.engine = settings_.engine,
+                                              .logits = {.at = LogitsAt::none},
+                                              .stop_after_layer = point.layer})
+                                   .hidden;
+  const at::Tensor change =
+      out.narrow(0, base_.size(), base_.size()) - out.narrow(0, 0, base_.size());
   // A patched infinity or NaN must stay one.
   return change;
 }
@@ -281,9 +280,9 @@ BatchFindings ChunkRunner::run_wave(const WaveItem& wave) const {
   const std::size_t n_untouched = live.size();
   const bool post = model_.config().placement == NormPlacement::post;
   const HookId start_hook =
-      start < n_layers ? HookId{Site::resid_pre, start}
-                       : HookId{post ? Site::normalized_resid_post : Site::resid_post,
-                                n_layers - 1};
+      start < n_layers
+          ? HookId{Site::resid_pre, start}
+          : HookId{post ? Site::normalized_resid_post : Site::resid_post, n_layers - 1};
   at::Tensor residual = entry_rows(start_hook, live);
   residual = residual.narrow(1, wave.first, base_.length - wave.first).contiguous();
 
@@ -292,9 +291,9 @@ BatchFindings ChunkRunner::run_wave(const WaveItem& wave) const {
     std::vector<at::Tensor> parts = {residual};
     for (; next < wave.rows.size() && route(wave.rows[next]).enters == layer; ++next) {
       const RowRef& row = wave.rows[next];
-      const auto twin = std::find_if(
-          live.begin(), live.begin() + static_cast<std::ptrdiff_t>(n_untouched),
-          [&](const RowRef& untouched) { return untouched.prompt == row.prompt; });
+      const auto twin =
+          std::find_if(live.begin(), live.begin() + static_cast<std::ptrdiff_t>(n_untouched),
+                       [&](const RowRef& untouched) { return untouched.prompt == row.prompt; });
       at::Tensor joined = residual.select(0, twin - live.begin()).clone();
       const int position = route(row).position;
       joined.select(0, position - wave.first)

@@ -51,8 +51,7 @@ double suffix_flops(const ModelConfig& config, ResumePoint point, const RunShape
   const auto length = static_cast<double>(shape.length);
   const auto first = static_cast<double>(shape.first);
   const auto reads = static_cast<double>(shape.reads);
-  double flops =
-      2 * reads * head_weights(config, static_cast<double>(shape.columns));
+  double flops = 2 * reads * head_weights(config, static_cast<double>(shape.columns));
   for (int l = point.layer; l < config.n_layers; ++l) {
     LayerWeightsCount weights = weights_of(config, l);
     const bool entry = l == point.layer;

@@ -11,10 +11,10 @@
 namespace attnscope {
 
 struct RunShape {
-  std::int64_t length = 0;       // of the whole row
-  std::int64_t first = 0;        // first position that runs
-  std::int64_t reads = 1;        // positions at which logits are read
-  std::int64_t columns = 1;      // vocabulary entries read there
+  std::int64_t length = 0;   // of the whole row
+  std::int64_t first = 0;    // first position that runs
+  std::int64_t reads = 1;    // positions at which logits are read
+  std::int64_t columns = 1;  // vocabulary entries read there
 };
 
 // A full forward pass with logits at all positions.

@@ -39,8 +39,8 @@ void check_cell(const Cell& cell, const ModelConfig& config) {
       fail_direct(cell.name, "a direct effect is of what heads and MLPs put out");
     }
     const HookId first = cell.edits[0].hook;
-    const bool together = edit.hook.layer == first.layer &&
-                          is_attention(edit.hook.site) == is_attention(first.site);
+    const bool together =
+        edit.hook.layer == first.layer && is_attention(edit.hook.site) == is_attention(first.site);
     if (!together && config.placement == NormPlacement::post) {
       fail_direct(cell.name,
                   "direct effects of several layers do not add up in a model with norms after "
@@ -91,9 +91,9 @@ class DirectChunk {
   std::vector<ReadPoint> read_points(const std::vector<int>& chunk) const {
     std::vector<ReadPoint> points;
     for (const int p : chunk) {
-      points.push_back({static_cast<int>(points.size()),
-                        read_position(prompts_[static_cast<std::size_t>(p)], model_.config(),
-                                      settings_.metric)});
+      points.push_back(
+          {static_cast<int>(points.size()), read_position(prompts_[static_cast<std::size_t>(p)],
+                                                          model_.config(), settings_.metric)});
     }
     return points;
   }

@@ -15,7 +15,6 @@ bool reads_columns(MetricChoice metric) {
   return metric == MetricChoice::logit_diff || metric == MetricChoice::label_logit;
 }
 
-
 bool is_pooled(const ModelConfig& config) {
   return config.head == HeadKind::classifier && config.classifier != ClassifierKind::every_token;
 }
@@ -49,9 +48,9 @@ double mean_of(const at::Tensor& row, const std::vector<std::int64_t>& columns,
   const double* values = row.const_data_ptr<double>();
   double sum = 0;
   for (const std::int64_t column : columns) {
-    const auto place = stored.empty() ? static_cast<std::ptrdiff_t>(column)
-                                      : std::lower_bound(stored.begin(), stored.end(), column) -
-                                            stored.begin();
+    const auto place =
+        stored.empty() ? static_cast<std::ptrdiff_t>(column)
+                       : std::lower_bound(stored.begin(), stored.end(), column) - stored.begin();
     sum += values[place];
   }
   return sum / static_cast<double>(columns.size());
@@ -100,8 +99,8 @@ MetricReader::MetricReader(MetricChoice metric, std::vector<const MetricTarget*>
       columns_.push_back(target->label);
       continue;
     }
-    for (const auto* list : {&target->answers, &target->wrongs, &target->placebo_answers,
-                             &target->placebo_wrongs}) {
+    for (const auto* list :
+         {&target->answers, &target->wrongs, &target->placebo_answers, &target->placebo_wrongs}) {
       columns_.insert(columns_.end(), list->begin(), list->end());
     }
   }
@@ -187,10 +186,9 @@ MetricValue MetricReader::read_row(const at::Tensor& row, const MetricTarget& ta
     sum.value = total / static_cast<double>(before + row.size(0));
     return sum;
   }
-  const std::int64_t n = is_pooled(config_)
-                             ? 1
-                             : std::max<std::int64_t>(1, static_cast<std::int64_t>(
-                                                             target.at.size()));
+  const std::int64_t n =
+      is_pooled(config_) ? 1
+                         : std::max<std::int64_t>(1, static_cast<std::int64_t>(target.at.size()));
   for (std::int64_t p = 0; p < n; ++p) {
     const at::Tensor values = row[p];
     switch (metric_) {
@@ -221,10 +219,9 @@ MetricValue MetricReader::read_row(const at::Tensor& row, const MetricTarget& ta
         sum.value += total_variation((*clean)[p], values);
         break;
       case MetricChoice::top1_change:
-        sum.value += values.argmax().item<std::int64_t>() !=
-                             (*clean)[p].argmax().item<std::int64_t>()
-                         ? 1
-                         : 0;
+        sum.value +=
+            values.argmax().item<std::int64_t>() != (*clean)[p].argmax().item<std::int64_t>() ? 1
+                                                                                              : 0;
         break;
       case MetricChoice::loss:
       case MetricChoice::embedding_shift:
@@ -241,8 +238,7 @@ std::vector<MetricValue> MetricReader::read(const RunResult& result, const Batch
   std::vector<MetricValue> values;
   for (std::size_t r = 0; r < targets_.size(); ++r) {
     const at::Tensor* compared = clean.empty() ? nullptr : clean[r];
-    values.push_back(
-        read_row(row_of(result, batch, static_cast<int>(r)), *targets_[r], compared));
+    values.push_back(read_row(row_of(result, batch, static_cast<int>(r)), *targets_[r], compared));
   }
   return values;
 }

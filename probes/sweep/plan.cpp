@@ -121,8 +121,9 @@ class Planner {
     cut_chunks();
     for (Chunk& chunk : work_.chunks) fill(chunk);
     for (const SweepPrompt& prompt : prompts_) {
-      work_.naive_flops += static_cast<double>(cells_.size()) *
-                           full_run_flops(config_, static_cast<std::int64_t>(prompt.row.ids.size()));
+      work_.naive_flops +=
+          static_cast<double>(cells_.size()) *
+          full_run_flops(config_, static_cast<std::int64_t>(prompt.row.ids.size()));
     }
     estimate_memory();
     return std::move(work_);
@@ -256,10 +257,9 @@ void Planner::cut_chunks() {
     const auto most = static_cast<std::size_t>(std::clamp(kChunkBytes / bytes, 1.0, wanted));
     for (std::size_t begin = 0; begin < list.size(); begin += most) {
       const std::size_t end = std::min(list.size(), begin + most);
-      work_.chunks.push_back(
-          {.prompts = {list.begin() + static_cast<std::ptrdiff_t>(begin),
-                       list.begin() + static_cast<std::ptrdiff_t>(end)},
-           .length = length});
+      work_.chunks.push_back({.prompts = {list.begin() + static_cast<std::ptrdiff_t>(begin),
+                                          list.begin() + static_cast<std::ptrdiff_t>(end)},
+                              .length = length});
     }
   }
 }
@@ -369,8 +369,7 @@ void Planner::add_waves(Chunk& chunk) {
     std::vector<RowRef> rows;
     while (place != by_position.end()) {
       const bool close = place->first - begin <= (chunk.length - begin) / kPaddingShare;
-      const auto running =
-          static_cast<std::int64_t>(rows.size()) * (chunk.length - begin);
+      const auto running = static_cast<std::int64_t>(rows.size()) * (chunk.length - begin);
       if (!rows.empty() && !close && running >= kSmallProduct) break;
       rows.insert(rows.end(), place->second.begin(), place->second.end());
       ++place;
@@ -385,12 +384,10 @@ void Planner::split_wave(Chunk& chunk, int first, std::vector<RowRef> rows) {
   const auto enters = [this](const RowRef& row) {
     return work_.routes[static_cast<std::size_t>(row.cell)].enters;
   };
-  std::stable_sort(rows.begin(), rows.end(), [&](const RowRef& a, const RowRef& b) {
-    return enters(a) < enters(b);
-  });
-  const auto behind = std::find_if(rows.begin(), rows.end(), [&](const RowRef& row) {
-    return enters(row) == config_.n_layers;
-  });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](const RowRef& a, const RowRef& b) { return enters(a) < enters(b); });
+  const auto behind = std::find_if(
+      rows.begin(), rows.end(), [&](const RowRef& row) { return enters(row) == config_.n_layers; });
   const auto cut = [&](std::vector<RowRef>::iterator begin, std::vector<RowRef>::iterator end) {
     const std::int64_t count = end - begin;
     if (count == 0) return;
@@ -398,8 +395,7 @@ void Planner::split_wave(Chunk& chunk, int first, std::vector<RowRef> rows) {
         std::max<std::int64_t>(1, settings_.batch_tokens / (chunk.length - first));
     const std::int64_t parts = (count + most - 1) / most;
     for (std::int64_t i = 0; i < parts; ++i) {
-      chunk.waves.push_back(
-          {first, {begin + i * count / parts, begin + (i + 1) * count / parts}});
+      chunk.waves.push_back({first, {begin + i * count / parts, begin + (i + 1) * count / parts}});
     }
   };
   cut(rows.begin(), behind);
@@ -436,8 +432,7 @@ void Planner::estimate_memory() {
 bool exists_on(const Cell& cell, const SweepPrompt& prompt) {
   const auto n = static_cast<int>(prompt.row.ids.size());
   const auto inside = [n](const std::vector<int>& positions) {
-    return std::all_of(positions.begin(), positions.end(),
-                       [n](int p) { return p < n && p >= -n; });
+    return std::all_of(positions.begin(), positions.end(), [n](int p) { return p < n && p >= -n; });
   };
   const auto is_there = [&](int set) {
     return set < 0 || !prompt.position_sets[static_cast<std::size_t>(set)].empty();

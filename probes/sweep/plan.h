@@ -20,11 +20,11 @@ enum class Route : std::uint8_t {
 
 struct CellRoute {
   Route route = Route::block;
-  ResumePoint point;   // the earliest place that an edit changes
+  ResumePoint point;    // the earliest place that an edit changes
   bool tapped = false;  // some edit is not made on the input of the run itself
-  int position = -1;   // wave: the position that changes
-  int enters = 0;      // wave: the first layer that reads the change
-  int variant = -1;    // wave: index into SweepWork::variants
+  int position = -1;    // wave: the position that changes
+  int enters = 0;       // wave: the first layer that reads the change
+  int variant = -1;     // wave: index into SweepWork::variants
 };
 
 // Cells that differ in their position only: computed for all positions at once as far as positions

@@ -91,8 +91,8 @@ void run_on_threads(int workers, std::size_t count, const std::function<void(std
 
 class Sweep {
  public:
-  Sweep(const Model& model, const std::vector<Cell>& cells,
-        const std::vector<SweepPrompt>& prompts, const SweepSettings& settings)
+  Sweep(const Model& model, const std::vector<Cell>& cells, const std::vector<SweepPrompt>& prompts,
+        const SweepSettings& settings)
       : model_(model),
         cells_(cells),
         prompts_(prompts),
@@ -168,8 +168,7 @@ void Sweep::report(std::size_t measured) {
   const auto fresh = static_cast<double>(done_ - kept_);
   if (state.seconds > 0) state.tokens_per_second = fresh / state.seconds;
   if (state.tokens_per_second > 0) {
-    state.seconds_left =
-        static_cast<double>(state.items_total - done_) / state.tokens_per_second;
+    state.seconds_left = static_cast<double>(state.items_total - done_) / state.tokens_per_second;
   }
   settings_.progress->update(state);
 }
@@ -241,8 +240,7 @@ std::vector<SweepRow> Sweep::run_shard(const Shard& shard) {
   const int workers = std::max(1, settings_.workers);
   std::vector<std::vector<SweepRow>> parts(shard.size());
   if (shard.size() >= 2 * static_cast<std::size_t>(workers)) {
-    run_on_threads(workers, shard.size(),
-                   [&](std::size_t i) { run_part(shard[i], 1, parts[i]); });
+    run_on_threads(workers, shard.size(), [&](std::size_t i) { run_part(shard[i], 1, parts[i]); });
   } else {
     for (std::size_t i = 0; i < shard.size(); ++i) run_part(shard[i], workers, parts[i]);
   }
@@ -293,8 +291,9 @@ void Sweep::verify(SweepResult& result) const {
   const std::int64_t runs = result.n_cells * result.n_prompts;
   std::int64_t wanted = settings_.verify;
   if (wanted < 0) {
-    wanted = std::max(kVerifyLeast, static_cast<std::int64_t>(
-                                        std::ceil(kVerifyShare * static_cast<double>(runs))));
+    wanted =
+        std::max(kVerifyLeast,
+                 static_cast<std::int64_t>(std::ceil(kVerifyShare * static_cast<double>(runs))));
   }
   if (settings_.mode == SweepMode::naive || wanted == 0) return;
   Philox random(settings_.seed, 0x5EEDULL);
@@ -319,9 +318,9 @@ void Sweep::verify(SweepResult& result) const {
     const c10::InferenceMode in_thread;
     const auto& [prompt, list] = tasks[i];
     if (list.empty()) return;
-    const Chunk chunk = {.prompts = {prompt},
-                         .length = static_cast<int>(
-                             prompts_[static_cast<std::size_t>(prompt)].row.ids.size())};
+    const Chunk chunk = {
+        .prompts = {prompt},
+        .length = static_cast<int>(prompts_[static_cast<std::size_t>(prompt)].row.ids.size())};
     const ChunkRunner runner(model_, cells_, prompts_, none, chunk, naive);
     for (const int cell : list) {
       const double effect = runner.run_naive(cell, 0).value - runner.base().metric[0].value;
@@ -364,9 +363,9 @@ SweepResult Sweep::run() {
   result.n_prompts = result.plan.prompts;
   const auto size = static_cast<std::size_t>(result.plan.runs);
   result.effects.assign(size, kNotMeasured);
-  const bool placebo =
-      std::any_of(prompts_.begin(), prompts_.end(),
-                  [](const SweepPrompt& prompt) { return !prompt.target.placebo_answers.empty(); });
+  const bool placebo = std::any_of(prompts_.begin(), prompts_.end(), [](const SweepPrompt& prompt) {
+    return !prompt.target.placebo_answers.empty();
+  });
   if (placebo) result.placebo_effects.assign(size, kNotMeasured);
   result.baseline.assign(prompts_.size(), kNotMeasured);
   result.donor_baseline.assign(prompts_.size(), kNotMeasured);

@@ -180,11 +180,12 @@ UnitMethodResult describe(const MethodEffects& method, const ClusterSums& totals
   result.side = side_of(total.ci_sim, delta);
   result.equivalence_p = equivalence_of(totals, unit, delta);
   result.direct = result.placebo = result.random_percentile = kNaN;
-  if (!method.random.empty()) {
-    const std::size_t draws = method.random.size() / totals.units;
+  // NaN: no vectors were drawn for this unit.
+  const std::size_t drawn = method.random.size() / totals.units;
+  if (drawn > 0 && !std::isnan(method.random[unit * drawn])) {
     std::vector<double> sizes(
-        method.random.begin() + static_cast<std::ptrdiff_t>(unit * draws),
-        method.random.begin() + static_cast<std::ptrdiff_t>((unit + 1) * draws));
+        method.random.begin() + static_cast<std::ptrdiff_t>(unit * drawn),
+        method.random.begin() + static_cast<std::ptrdiff_t>((unit + 1) * drawn));
     for (double& size : sizes) size = std::fabs(size);
     result.random_percentile = percentile_among(std::fabs(total.effect), sizes);
   }

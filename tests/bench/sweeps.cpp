@@ -68,8 +68,8 @@ std::vector<Cell> head_cells(const ModelConfig& config) {
   std::vector<Cell> cells;
   for (int l = 0; l < config.n_layers; ++l) {
     for (int h = 0; h < config.n_heads(l); ++h) {
-      cells.push_back({std::to_string(l) + "." + std::to_string(h),
-                       {{.hook = {Site::z, l}, .heads = {h}}}});
+      cells.push_back(
+          {std::to_string(l) + "." + std::to_string(h), {{.hook = {Site::z, l}, .heads = {h}}}});
     }
   }
   return cells;
@@ -116,8 +116,7 @@ void measure(const Model& model, const std::string& what, const std::vector<Cell
   const std::string of = what + ", n = " + std::to_string(length);
   row(of + ", CPU s against its operations (" + two(plan.flops / 1e9) + " GFLOP at " +
           two(rate / 1e9) + " GFLOP/s)",
-      two(fast), two(plan.flops / rate), two(fast * rate / plan.flops),
-      "<= " + two(limit_bar));
+      two(fast), two(plan.flops / rate), two(fast * rate / plan.flops), "<= " + two(limit_bar));
   row(of + ", naive loop, efficiency", two(naive), two(plan.naive_flops / rate),
       two(plan.naive_flops / rate / naive), ">= 0.7");
   row(of + ", against the naive loop (operations: " + two(plan.naive_flops / plan.flops) + " x)",
@@ -144,9 +143,8 @@ int run(const std::string& what, int length, const std::string& name, const std:
 int main(int argc, char** argv) {
   if (argc != 5) return 2;
   try {
-    return attnscope::at_boundary("bench", [&] {
-      return attnscope::run(argv[1], std::stoi(argv[2]), argv[3], argv[4]);
-    });
+    return attnscope::at_boundary(
+        "bench", [&] { return attnscope::run(argv[1], std::stoi(argv[2]), argv[3], argv[4]); });
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

@@ -59,8 +59,8 @@ std::vector<Cell> cells_of(const Model& model) {
                        .heads = {0},
                        .q_positions = {3},
                        .k_positions = {1}}}});
-    cells.push_back({"uniform",
-                     {{.hook = {Site::pattern, l}, .operation = Operation::uniform, .heads = {0}}}});
+    cells.push_back(
+        {"uniform", {{.hook = {Site::pattern, l}, .operation = Operation::uniform, .heads = {0}}}});
     cells.push_back({"noise",
                      {{.hook = {Site::z, l}, .heads = {0}},
                       {.hook = {Site::attn_out, l},
@@ -72,8 +72,8 @@ std::vector<Cell> cells_of(const Model& model) {
       cells.push_back({"neuron", {{.hook = {Site::mlp_post, l}, .heads = {3}}}});
     }
   }
-  cells.push_back({"set",
-                   {{.hook = {Site::z, 0}, .heads = {0}}, {.hook = {Site::z, 1}, .heads = {1}}}});
+  cells.push_back(
+      {"set", {{.hook = {Site::z, 0}, .heads = {0}}, {.hook = {Site::z, 1}, .heads = {1}}}});
   return cells;
 }
 

@@ -39,7 +39,8 @@ enum class ValueSource : std::uint8_t {
   noise,        // attn_out + a random vector as long as the change the other edits make to it
 };
 
-// One change. Values have no batch axis. Positions are those of the unpadded prompt; empty lists mean all.
+// One change. Values have no batch axis. Positions are those of the unpadded prompt; empty lists
+// mean all.
 struct Edit {
   HookId hook;
   Operation operation = Operation::zero;
@@ -50,9 +51,9 @@ struct Edit {
   // Instead of q_positions and k_positions: an index into SweepPrompt::position_sets.
   int q_set = -1;
   int k_set = -1;
-  at::Tensor value;    // broadcasts to the selected part of one row, e.g. z [q' h' d]
-  double factor = 1;   // scale
-  int donor = 0;       // donor: index into SweepPrompt::donors
+  at::Tensor value;          // broadcasts to the selected part of one row, e.g. z [q' h' d]
+  double factor = 1;         // scale
+  int donor = 0;             // donor: index into SweepPrompt::donors
   std::uint64_t stream = 0;  // noise: which draw
 };
 
@@ -114,9 +115,9 @@ struct SweepSettings {
 struct SweepPlan {
   std::int64_t cells = 0;
   std::int64_t prompts = 0;
-  std::int64_t runs = 0;         // cells × prompts
-  double flops = 0;              // multiply-adds × 2 that the fast sweep needs
-  double naive_flops = 0;        // of the naive loop
+  std::int64_t runs = 0;           // cells × prompts
+  double flops = 0;                // multiply-adds × 2 that the fast sweep needs
+  double naive_flops = 0;          // of the naive loop
   std::uint64_t memory_bytes = 0;  // beside the weights
   int shards = 0;                  // of at most 2 TFLOP, one batch at least
 };
@@ -128,10 +129,10 @@ inline constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 struct SweepResult {
   std::int64_t n_cells = 0;
   std::int64_t n_prompts = 0;
-  std::vector<double> effects;         // metric after − metric of the untouched row
-  std::vector<double> placebo_effects; // the same of the placebo metric; empty without one
-  std::vector<double> baseline;        // [prompt] metric of the clean run alone
-  std::vector<double> donor_baseline;  // [prompt] of the first donor alone; NaN without
+  std::vector<double> effects;          // metric after − metric of the untouched row
+  std::vector<double> placebo_effects;  // the same of the placebo metric; empty without one
+  std::vector<double> baseline;         // [prompt] metric of the clean run alone
+  std::vector<double> donor_baseline;   // [prompt] of the first donor alone; NaN without
   // Largest difference of the metric of an untouched prompt when it is run again, and between
   // alone and inside a batch.
   double rerun_difference = 0;

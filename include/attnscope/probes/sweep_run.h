@@ -22,8 +22,8 @@ struct SweepPromptOptions {
   BaseSide base = BaseSide::clean;
 };
 
-// One prompt a pair; the other side, where a pair has one, is its first donor. Throws Error (exit 2)
-// for positions of --at that a prompt lacks.
+// One prompt a pair; the other side, where a pair has one, is its first donor. Throws Error (exit
+// 2) for positions of --at that a prompt lacks.
 std::vector<SweepPrompt> sweep_prompts(const ExperimentInputs& inputs,
                                        const SweepPromptOptions& options);
 
@@ -82,12 +82,12 @@ struct EstimateOptions {
 void add_effects(const EffectsTable& table, const EstimateOptions& options,
                  ExperimentRecord& record);
 
-// Recovery r = (M − M_corrupt) / (M_clean − M_corrupt) of every cell, unclipped, as arrays recovery,
-// recovery_low and recovery_high; prompts whose |M_clean − M_corrupt| is below `floor` are dropped,
-// and counted in the attribute `dropped` (Heimersheim and Nanda 2024).
+// Recovery r = (M − M_corrupt) / (M_clean − M_corrupt) of every cell, unclipped, as arrays
+// recovery, recovery_low and recovery_high; prompts whose |M_clean − M_corrupt| is below `floor`
+// are dropped, and counted in the attribute `dropped` (Heimersheim and Nanda 2024).
 struct RecoveryInputs {
-  std::vector<double> clean;    // [prompt] M_clean
-  std::vector<double> corrupt;  // [prompt] M_corrupt
+  std::vector<double> clean;          // [prompt] M_clean
+  std::vector<double> corrupt;        // [prompt] M_corrupt
   BaseSide base = BaseSide::corrupt;  // the side that effects are differences to
   double floor = 0.1;
 };

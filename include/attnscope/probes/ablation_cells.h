@@ -1,15 +1,18 @@
-// File: cells.h
+// File: ablation_cells.h
 // From units and methods to the cells of a sweep.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
+#include <map>
 #include <string>
 #include <vector>
 
 #include "attnscope/checkpoint/model_config.h"
+#include "attnscope/probes/reference_means.h"
 #include "attnscope/probes/sweep.h"
 #include "attnscope/sites/units.h"
 #include "attnscope/spec/experiment_specs.h"
-#include "reference.h"
 
 namespace attnscope {
 
@@ -24,8 +27,8 @@ UnitSite site_of(const UnitId& unit, const ModelConfig& config);
 // What a method needs besides the model: means of the sites, the vector of --vector.
 struct MethodValues {
   ReferenceMeans means;
-  at::Tensor vector;                               // [d]
-  std::map<std::string, at::Tensor> optimal;       // by the unit's name
+  at::Tensor vector;                          // [d]
+  std::map<std::string, at::Tensor> optimal;  // by the unit's name
 };
 
 // The edits that switch a set of units off. Throws Error AB2n (exit 2) where a value does not fit.

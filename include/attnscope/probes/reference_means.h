@@ -1,4 +1,4 @@
-// File: reference.h
+// File: reference_means.h
 // What ablated units become: means over reference prompts, and donors for resampling.
 #pragma once
 

@@ -1,0 +1,127 @@
+// What attention says of each unit, as the measures that verdicts compare with effects.
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "measure.h"
+
+namespace attnscope {
+namespace {
+
+// In the order of the record; the larger, the louder.
+enum Measure : std::size_t { kMass, kLargest, kFocus, kWeighted, kSource, kMeasures };
+constexpr std::array<const char*, kMeasures> kNames = {"attention mass", "largest weight", "focus",
+                                                       "norm-weighted attention",
+                                                       "attention to the answer's source"};
+
+// Rows of every pattern at some positions, and the norms of what the keys carry.
+class RowKeeper final : public Observer {
+ public:
+  explicit RowKeeper(int n_layers) : norms(static_cast<std::size_t>(n_layers)) {}
+
+  Want want(HookId hook) const override {
+    if (hook.site != Site::pattern) return Want::nothing();
+    Want want = Want::all_maps();
+    want.statistics = true;
+    return want;
+  }
+  void on_map_rows(HookId hook, const MapRows& rows, const Batch&) override {
+    blocks[hook.layer].push_back(rows.values.select(0, 0).to(at::kDouble));
+  }
+  void on_statistics(HookId hook, std::span<const AttentionStatistics> rows,
+                     const Batch&) override {
+    norms[static_cast<std::size_t>(hook.layer)] = rows[0].value_norm;
+  }
+
+  std::map<int, std::vector<at::Tensor>> blocks;  // [h q' k]
+  std::vector<std::vector<float>> norms;          // by layer [h k]
+};
+
+// One row of one head.
+std::array<double, kMeasures> measures_of_row(const double* weights, const float* norms, int n_keys,
+                                              int query, const std::vector<int>& source) {
+  std::array<double, kMeasures> m{};
+  double entropy = 0;
+  for (int k = 0; k < n_keys; ++k) {
+    const double weight = weights[k];
+    if (weight > 0) entropy -= weight * std::log(weight);
+    if (k > 0) m[kLargest] = std::max(m[kLargest], weight);
+    if (k > 0 && k != query) m[kMass] += weight;
+    m[kWeighted] += weight * static_cast<double>(norms[k]);
+  }
+  m[kFocus] = -entropy;
+  for (const int k : source) m[kSource] += weights[k < 0 ? n_keys + k : k];
+  return m;
+}
+
+// [layer][head] of one prompt, means over the rows that are read.
+std::vector<std::vector<std::array<double, kMeasures>>> measures_of_prompt(
+    const Model& model, const SweepPrompt& prompt, int source_set, Engine engine) {
+  RowKeeper keeper(model.config().n_layers);
+  Taps taps;
+  taps.observers = {&keeper};
+  TokenRow row = prompt.row;
+  if (model.config().token_types == 0) row.token_types.clear();
+  model.run(make_batch({row}), taps, {.engine = engine, .logits = {.at = LogitsAt::none}});
+  const auto n = static_cast<int>(row.ids.size());
+  const std::vector<int> reads = prompt.target.at.empty() ? std::vector<int>{-1} : prompt.target.at;
+  std::vector<int> source;
+  if (source_set >= 0) source = prompt.position_sets[static_cast<std::size_t>(source_set)];
+  std::vector<std::vector<std::array<double, kMeasures>>> all;
+  for (int l = 0; l < model.config().n_layers; ++l) {
+    const at::Tensor map = at::cat(keeper.blocks.at(l), 1).contiguous();  // [h q k]
+    const int n_heads = model.config().n_heads(l);
+    std::vector<std::array<double, kMeasures>> heads(static_cast<std::size_t>(n_heads));
+    for (int h = 0; h < n_heads; ++h) {
+      for (const int read : reads) {
+        const int query = read < 0 ? n + read : read;
+        const double* weights =
+            map.const_data_ptr<double>() + (static_cast<std::int64_t>(h) * n + query) * n;
+        const float* norms =
+            keeper.norms[static_cast<std::size_t>(l)].data() + static_cast<std::ptrdiff_t>(h) * n;
+        const auto m = measures_of_row(weights, norms, n, query, source);
+        for (std::size_t i = 0; i < kMeasures; ++i) {
+          heads[static_cast<std::size_t>(h)][i] += m[i] / static_cast<double>(reads.size());
+        }
+      }
+    }
+    all.push_back(std::move(heads));
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<AttentionMeasure> measure_attention(const VerdictWorld& world, Engine engine) {
+  const c10::InferenceMode inference;
+  const std::size_t n_prompts = world.prompts.size();
+  const std::size_t used = world.source_set >= 0 ? kMeasures : kSource;
+  std::vector<AttentionMeasure> measures(used);
+  for (std::size_t i = 0; i < used; ++i) {
+    measures[i].name = kNames[i];
+    measures[i].values.assign(world.units.size() * n_prompts, kNotMeasured);
+  }
+  for (std::size_t p = 0; p < n_prompts; ++p) {
+    const auto of_heads =
+        measures_of_prompt(world.model, world.prompts[p], world.source_set, engine);
+    for (std::size_t u = 0; u < world.units.size(); ++u) {
+      const UnitSite site = site_of(world.units[u].front(), world.model.config());
+      if (site.hook.site != Site::z) continue;
+      for (std::size_t i = 0; i < used; ++i) {
+        double sum = 0;
+        for (const int head : site.heads) {
+          sum += of_heads[static_cast<std::size_t>(site.hook.layer)][static_cast<std::size_t>(head)]
+                         [i];
+        }
+        measures[i].values[u * n_prompts + p] = sum / static_cast<double>(site.heads.size());
+      }
+    }
+  }
+  return measures;
+}
+
+}  // namespace attnscope

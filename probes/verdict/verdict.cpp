@@ -1,0 +1,264 @@
+#include "attnscope/probes/verdict.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <optional>
+
+#include "attnscope/probes/sweep_run.h"
+#include "attnscope/probes/verdict_record.h"
+#include "attnscope/render/report.h"
+#include "attnscope/sites/selectors.h"
+#include "attnscope/support/error.h"
+#include "attnscope/support/file.h"
+#include "attnscope/support/philox.h"
+#include "attnscope/support/text.h"
+#include "attnscope/support/utf8.h"
+#include "measure.h"
+
+namespace attnscope {
+namespace {
+
+constexpr std::uint64_t kPlaceboStream = 0x91ACEB0ULL;
+
+bool is_known(const std::vector<std::int64_t>& list, std::int64_t id) {
+  return std::find(list.begin(), list.end(), id) != list.end();
+}
+
+class VerdictJob {
+ public:
+  VerdictJob(const VerdictSpec& spec, const ExperimentContext& context)
+      : spec_(spec), context_(context), methods_(parse_methods(spec.methods, "--method")) {}
+
+  ExperimentResult run();
+
+ private:
+  VerdictWorld world_of(const Model& model, UnitKind kind) const;
+  void add_placebo(std::vector<SweepPrompt>& prompts) const;
+  int add_source(std::vector<SweepPrompt>& prompts) const;
+  MeasureOptions measure_options() const;
+  std::string metric_unit() const;
+  ExperimentRecord judge_world(const VerdictWorld& world, const MeasureOptions& options,
+                               const PositiveControl& control, const std::string& noun,
+                               const std::string& options_json);
+  void write_report(const RunDescription& description, const ExperimentRecord& record) const;
+  std::string html_path() const;
+
+  const VerdictSpec& spec_;
+  const ExperimentContext& context_;
+  std::vector<AblationMethod> methods_;
+  Warnings warnings_;
+  ExperimentInputs inputs_;
+};
+
+// A logit difference of the answers of two prompts of other clusters; all prompts get one or none.
+void VerdictJob::add_placebo(std::vector<SweepPrompt>& prompts) const {
+  if (spec_.metric.metric != MetricChoice::logit_diff) return;
+  const std::vector<int> clusters = clusters_of(inputs_.pairs);
+  std::vector<std::pair<std::int64_t, std::int64_t>> chosen;
+  for (std::size_t p = 0; p < prompts.size(); ++p) {
+    Philox random(spec_.compute.seed, kPlaceboStream + p);
+    std::vector<std::int64_t> two;
+    for (std::size_t tries = 0; tries < 64 * prompts.size() && two.size() < 2; ++tries) {
+      const std::size_t other = random.below(static_cast<std::uint32_t>(prompts.size()));
+      if (clusters[other] == clusters[p]) continue;
+      const std::int64_t id = prompts[other].target.answers[0];
+      const MetricTarget& own = prompts[p].target;
+      if (!is_known(own.answers, id) && !is_known(own.wrongs, id) && !is_known(two, id)) {
+        two.push_back(id);
+      }
+    }
+    if (two.size() < 2) return;
+    chosen.emplace_back(two[0], two[1]);
+  }
+  for (std::size_t p = 0; p < prompts.size(); ++p) {
+    prompts[p].target.placebo_answers = {chosen[p].first};
+    prompts[p].target.placebo_wrongs = {chosen[p].second};
+  }
+}
+
+// The positions of the answer's source, where every pair names them; −1 else.
+int VerdictJob::add_source(std::vector<SweepPrompt>& prompts) const {
+  const std::string name = spec_.sources.empty() ? "source" : spec_.sources;
+  std::size_t named = 0;
+  for (std::size_t p = 0; p < prompts.size(); ++p) {
+    const auto& spans = inputs_.pairs.pairs[p].spans;
+    const auto found = spans.find(name);
+    std::vector<int> positions;
+    if (found != spans.end()) positions = found->second;
+    named += positions.empty() ? 0 : 1;
+    prompts[p].position_sets.push_back(std::move(positions));
+  }
+  if (named == prompts.size()) return static_cast<int>(prompts[0].position_sets.size()) - 1;
+  if (!spec_.sources.empty()) {
+    throw Error(ErrorKind::input, "VD11",
+                {.where = "--sources",
+                 .what = "not every pair names tokens in column " + quote(name),
+                 .expected = std::to_string(prompts.size()) + " pairs",
+                 .got = std::to_string(named)});
+  }
+  return -1;
+}
+
+VerdictWorld VerdictJob::world_of(const Model& model, UnitKind kind) const {
+  VerdictWorld world = {.model = model};
+  const UnitSizes sizes = unit_sizes(model.config(), inputs_.pairs);
+  world.units = all_units(kind, sizes);
+  if (!spec_.layers.empty()) {
+    const std::vector<int> layers = parse_ranges(spec_.layers, model.config().n_layers, "--layers");
+    std::erase_if(world.units, [&](const UnitSet& set) {
+      return std::find(layers.begin(), layers.end(), set.front().layer) == layers.end();
+    });
+  }
+  world.prompts = sweep_prompts(inputs_, {.metric = spec_.metric});
+  world.clusters = clusters_of(inputs_.pairs);
+  world.halves =
+      split_clusters(static_cast<std::size_t>(inputs_.pairs.n_clusters), spec_.compute.seed);
+  world.has_corrupt = std::all_of(world.prompts.begin(), world.prompts.end(),
+                                  [](const SweepPrompt& p) { return !p.donors.empty(); });
+  const bool resample =
+      std::find(methods_.begin(), methods_.end(), AblationMethod::resample) != methods_.end();
+  if (resample) draw_donors(world.prompts, world.clusters, spec_.compute.seed);
+  add_placebo(world.prompts);
+  world.source_set = add_source(world.prompts);
+  return world;
+}
+
+MeasureOptions VerdictJob::measure_options() const {
+  return {.methods = methods_,
+          .sweep = sweep_settings(spec_.metric, spec_.sweep, spec_.compute, context_),
+          .random_draws = spec_.random_draws,
+          .delta = spec_.delta};
+}
+
+std::string VerdictJob::metric_unit() const {
+  switch (spec_.metric.metric) {
+    case MetricChoice::logit_diff:
+    case MetricChoice::label_logit:
+      return "logits";
+    case MetricChoice::log_prob:
+    case MetricChoice::kl:
+    case MetricChoice::loss:
+      return "nats";
+    case MetricChoice::rank:
+      return "ranks";
+    case MetricChoice::prob:
+    case MetricChoice::total_variation:
+    case MetricChoice::top1_change:
+    case MetricChoice::embedding_shift:
+      break;
+  }
+  return "of " + choice_name(spec_.metric.metric);
+}
+
+ExperimentRecord VerdictJob::judge_world(const VerdictWorld& world, const MeasureOptions& options,
+                                         const PositiveControl& control, const std::string& noun,
+                                         const std::string& options_json) {
+  VerdictMeasurement measured = measure_verdict(world, options);
+  measured.input.positive_control = control.outcome;
+  measured.input.positive_control_note = control.note;
+  const VerdictOptions judging = {
+      .delta = measured.delta,
+      .noise_floor = std::max(measured.totals.rerun_difference, measured.totals.batch_difference),
+      .seed = spec_.compute.seed,
+      .draws = spec_.sweep.bootstrap,
+      .threads = std::max(1, spec_.compute.threads),
+      .unit_noun = noun,
+      .metric_unit = metric_unit()};
+  const VerdictResult result = judge(measured.input, judging);
+  ExperimentRecord record =
+      verdict_record(measured.input, judging, result, choice_name(spec_.metric.metric));
+  record.spec_json = options_json;
+  record.attributes["misaligned"] = inputs_.pairs.misaligned;
+  add_sweep_facts(measured.totals, record);
+  record.arrays.push_back({"baseline",
+                           {"prompt"},
+                           {static_cast<std::int64_t>(measured.totals.baseline.size())},
+                           measured.totals.baseline});
+  if (measured.totals.non_finite > 0) {
+    warnings_.add("NaN or infinite, and stored as NaN: " +
+                  count_of(static_cast<std::uint64_t>(measured.totals.non_finite), "effect"));
+    if (spec_.fail_on_nan) {
+      throw Error(ErrorKind::input, "VD40",
+                  {.where = "--fail-on-nan", .what = "the metric is not finite somewhere"});
+    }
+  }
+  return record;
+}
+
+std::string VerdictJob::html_path() const {
+  if (!spec_.html.empty()) return spec_.html;
+  const std::string& out = spec_.output.out;
+  return out.empty() ? "" : out.substr(0, out.rfind('.')) + ".html";
+}
+
+void VerdictJob::write_report(const RunDescription& description,
+                              const ExperimentRecord& record) const {
+  const std::string path = html_path();
+  if (path.empty()) return;
+  VerdictReport report;
+  report.model = description.model_info;
+  report.run = run_info(description.compute, description.options_json);
+  report.prompts = static_cast<std::int64_t>(inputs_.pairs.pairs.size());
+  report.clusters = inputs_.pairs.n_clusters;
+  report.record = record;
+  const WriteMode mode =
+      spec_.output.force || spec_.output.resume ? WriteMode::replace : WriteMode::create;
+  write_file_atomically(path, verdict_report_html(report), mode);
+}
+
+ExperimentResult VerdictJob::run() {
+  const auto start = std::chrono::steady_clock::now();
+  validate(spec_);
+  inputs_ = open_inputs(
+      {.model = spec_.model,
+       .pairs = spec_.pairs,
+       .encoding = spec_.encoding,
+       .needs = {.corrupt = CorruptUse::optional, .answers = answer_use(spec_.metric.metric)},
+       .strictness = strictness_of(spec_.strict),
+       .out = spec_.output.out},
+      warnings_);
+  ExperimentResult outcome;
+  outcome.prompts = static_cast<std::int64_t>(inputs_.pairs.pairs.size());
+  outcome.clusters = inputs_.pairs.n_clusters;
+  outcome.misaligned = inputs_.pairs.misaligned;
+  const Model model =
+      load_model(inputs_.checkpoint, spec_.compute, strictness_of(spec_.strict), warnings_);
+  const VerdictWorld heads = world_of(model, UnitKind::head);
+  MeasureOptions options = measure_options();
+  outcome.cells = static_cast<std::int64_t>(heads.units.size() * methods_.size());
+  outcome.plan =
+      count_of(heads.units.size(), "head") + " × " + count_of(methods_.size(), "method") + " × " +
+      count_of(heads.prompts.size(), "prompt") + ", then up to " +
+      std::to_string(options.conditions) + " times as many to see effects behind a removed head\n";
+  if (context_.on_plan) context_.on_plan(outcome.plan);
+  if (spec_.output.dry_run) {
+    outcome.warnings = warnings_.lines();
+    return outcome;
+  }
+  VerdictSpec resolved = spec_;
+  resolved.compute = resolved_compute(spec_.compute, EngineChoice::automatic);
+  const RunDescription description = description_of(FileKind::verdict, resolved, inputs_);
+  ExperimentOutput output(description, context_, {}, warnings_);
+  const PositiveControl control = run_positive_control(options.sweep, spec_.compute.seed);
+  std::vector<ExperimentRecord> records = {
+      judge_world(heads, options, control, "head", description.options_json)};
+  if (spec_.kv_groups) {
+    const VerdictWorld groups = world_of(model, UnitKind::kv_group);
+    records.push_back(judge_world(groups, options, control, "kv group", description.options_json));
+    records.back().name = "verdict_kv";
+  }
+  outcome.record = records[0];
+  output.finish(records, outcome);
+  write_report(description, records[0]);
+  outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return outcome;
+}
+
+}  // namespace
+
+ExperimentResult run_verdict(const VerdictSpec& spec, const ExperimentContext& context) {
+  return VerdictJob(spec, context).run();
+}
+
+}  // namespace attnscope
