@@ -144,6 +144,7 @@ void PatchJob::run_sweeps(const Model& model, const std::vector<PatchGroup>& gro
   outcome.cells_per_second = seconds > 0 ? runs / seconds : 0;
   outcome.record = records[0];
   output.finish(records, outcome);
+  outcome.further_records.assign(records.begin() + 1, records.end());
 }
 
 void PatchJob::run_paths(const Model& model, const std::vector<SweepPrompt>& prompts,

@@ -250,6 +250,7 @@ ExperimentResult VerdictJob::run() {
   }
   outcome.record = records[0];
   output.finish(records, outcome);
+  outcome.further_records.assign(records.begin() + 1, records.end());
   write_report(description, records[0]);
   outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return outcome;
