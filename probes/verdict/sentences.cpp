@@ -218,7 +218,7 @@ class Writer {
     if (input_.positive_control == ControlOutcome::passed) {
       text = "The positive control came out as planted. ";
     }
-    return text + "With answers swapped at random nothing stands out: p = " +
+    return text + "With answers swapped at random the largest effect has p = " +
            number(result_.negative_control_p) + ".";
   }
 

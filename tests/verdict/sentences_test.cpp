@@ -26,6 +26,8 @@ TEST(VerdictSentences, LoudAndStrongAreDifferentHeads) {
             "−0.707]. The loudest head, 0.0, has no effect larger than ±0.05 logits; the strongest "
             "head, 0.1 (−3.2 logits), ranks 4th of 4 in attention. Of 4 heads 1 is causal, 3 "
             "without effect, 0 undetermined. The positive control came out as planted.");
+  EXPECT_NE(got.paragraph.find(" With answers swapped at random the largest effect has p = "),
+            std::string::npos);
 }
 
 TEST(VerdictSentences, TheLoudestTenAreCounted) {
