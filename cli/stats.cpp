@@ -81,15 +81,23 @@ nlohmann::ordered_json as_json(const StatsSpec& spec, const HeadGrid& grid) {
           {"top", top}};
 }
 
-// The results of a file of experiments; several in JSON are a list.
+// The results of a file of experiments; several in JSON are a list. Of records about one prompt
+// each, "lens/p000000", the first are printed.
 void print_experiments(const StatsSpec& spec, const std::vector<ExperimentRecord>& records) {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  int prompts = 0;
   for (const ExperimentRecord& record : records) {
     if (spec.json) {
       all.push_back(nlohmann::ordered_json::parse(console::record_json(record)));
-    } else {
-      console::print(console::record_text(record, spec.top, terminal_style_of(STDOUT_FILENO)));
+      continue;
     }
+    const bool of_prompt = record.name.find('/') != std::string::npos;
+    if (of_prompt && ++prompts > spec.top) continue;
+    console::print(console::record_text(record, spec.top, terminal_style_of(STDOUT_FILENO)));
+  }
+  if (prompts > spec.top) {
+    console::print("… and " + count_of(static_cast<std::uint64_t>(prompts - spec.top), "prompt") +
+                   "\n");
   }
   if (spec.json) console::print((all.size() == 1 ? all.front() : all).dump(2) + "\n");
 }

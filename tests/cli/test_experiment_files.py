@@ -105,6 +105,16 @@ def write_patch(path):
         put(group, "positions", numpy.arange(3), ["position"], "experiments")
 
 
+def write_lens(path, prompts):
+    with h5py.File(path, "w") as file:
+        write_header(file, "lens")
+        write_prompts(file)
+        for index in range(prompts):
+            group = file.create_group(f"experiments/lens/p{index:06d}")
+            attributes(group, kind="lens", metric="logit", noise_floor=0.0)
+            put(group, "kl", numpy.ones((2, 3)), ["stage", "position"], "experiments")
+
+
 class ExperimentFiles(CliTest):
     def setUp(self):
         super().setUp()
@@ -148,6 +158,21 @@ class ExperimentFiles(CliTest):
         self.assertEqual(report["cells"][6]["unit"], "1.2")
         self.assertEqual(report["cells"][6]["verdict"], "causal")
         self.assertEqual(report["cells"][LAYERS * HEADS]["method"], "mean")
+
+    def test_records_without_effects_are_listed(self):
+        lens = self.folder / "lens.h5"
+        write_lens(lens, 5)
+        self.assert_ok(run("verify", lens))
+        text = self.assert_ok(run("stats", lens, "--top", "3")).out
+        self.assertIn("kl [stage 2, position 3]", text)
+        self.assertIn("lens/p000002", text)
+        self.assertNotIn("lens/p000003", text)
+        self.assertIn("and 2 prompts", text)
+        report = json.loads(self.assert_ok(run("stats", lens, "--json")).out)
+        self.assertEqual([record["experiment"] for record in report],
+                         [f"lens/p{index:06d}" for index in range(5)])
+        self.assert_error(run("export", lens, "--figure", "grid", "-o", self.folder / "a.svg"), 2,
+                          "no experiment with effects", "lens/p000000")
 
     def test_csv_holds_every_unit_and_method(self):
         with open(self.export(self.verdict, "--figure", "scatter"), newline="",
