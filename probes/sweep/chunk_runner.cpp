@@ -160,12 +160,16 @@ at::Tensor ChunkRunner::noise(const Cell& cell, const Edit& edit, const RowRef& 
   return vectors;
 }
 
-// The edits of one row: on the input where the run starts with what they change, else as
-// interventions.
-void ChunkRunner::add_edits(const RowRef& row, int batch_row, ResumePoint point, ResumeInput& input,
-                            Taps& taps) const {
+// The edits of one row in the layers [point.layer, end): on the input where the run starts with
+// what they change, else as interventions.
+void ChunkRunner::add_edits(const RowRef& row, int batch_row, ResumePoint point, int end,
+                            ResumeInput& input, Taps& taps) const {
   const Cell& cell = cells_[static_cast<std::size_t>(row.cell)];
+  const auto is_here = [&](const Edit& edit) {
+    return edit.hook.layer >= point.layer && edit.hook.layer < end;
+  };
   if (const Edit* random = noise_of(cell)) {
+    if (!is_here(*random)) return;
     taps.interventions.push_back({.hook = random->hook,
                                   .operation = Operation::add,
                                   .rows = {batch_row},
@@ -173,6 +177,7 @@ void ChunkRunner::add_edits(const RowRef& row, int batch_row, ResumePoint point,
     return;
   }
   for (const Edit& edit : cell.edits) {
+    if (!is_here(edit)) continue;
     if (is_direct(edit, point)) {
       const at::Tensor& target = point.point == LayerPoint::z ? input.z : input.residual;
       apply_edit(target.select(0, batch_row), edit, prompt(row.prompt), base_, row.prompt);
@@ -207,20 +212,66 @@ MetricValue ChunkRunner::run_naive(int cell, int place) const {
   return reader.read(result, batch, {compared.defined() ? &compared : nullptr})[0];
 }
 
-BatchFindings ChunkRunner::run_block(const BlockItem& block) const {
-  const bool from_z = block.point.point == LayerPoint::z;
-  ResumeInput input = {entry_rows(input_hook(block.point), block.rows), {}};
-  if (from_z) input.z = entry_rows({Site::z, block.point.layer}, block.rows);
-  Taps taps;
-  for (std::size_t r = 0; r < block.rows.size(); ++r) {
-    if (block.rows[r].cell < 0) continue;
-    add_edits(block.rows[r], static_cast<int>(r), block.point, input, taps);
+namespace {
+
+// Layers at which rows of a block join, in order, without the first.
+template <typename EntryLayer>
+std::vector<int> joining_layers(const BlockItem& block, EntryLayer&& entry_layer) {
+  std::vector<int> layers;
+  for (const RowRef& row : block.rows) {
+    if (row.cell < 0 || entry_layer(row) <= block.point.layer) continue;
+    if (layers.empty() || layers.back() != entry_layer(row)) layers.push_back(entry_layer(row));
   }
-  const MetricReader reader = reader_of(block.rows);
-  const ResumeRows rows = resume_rows(block.rows, 0);
-  const RunResult result =
-      model_.run_from(block.point, input, *base_.keys, rows, taps, options_for(reader));
-  return findings(block.rows, reader, result, resume_batch(base_.keys->batch, rows));
+  return layers;
+}
+
+}  // namespace
+
+BatchFindings ChunkRunner::run_block(const BlockItem& block) const {
+  const int n_layers = model_.config().n_layers;
+  const auto entry_layer = [this](const RowRef& row) { return route(row).point.layer; };
+  std::vector<int> stops = joining_layers(block, entry_layer);
+  stops.push_back(n_layers + 1);  // to the end
+  std::vector<RowRef> live;
+  std::size_t next = 0;
+  for (; next < block.rows.size(); ++next) {
+    const RowRef& row = block.rows[next];
+    if (row.cell >= 0 && entry_layer(row) > block.point.layer) break;
+    live.push_back(row);
+  }
+  ResumePoint point = block.point;
+  ResumeInput input = {entry_rows(input_hook(point), live), {}};
+  if (point.point == LayerPoint::z) input.z = entry_rows({Site::z, point.layer}, live);
+  for (const int stop : stops) {
+    Taps taps;
+    for (std::size_t r = 0; r < live.size(); ++r) {
+      if (live[r].cell < 0) continue;
+      add_edits(live[r], static_cast<int>(r), point, stop, input, taps);
+    }
+    const ResumeRows rows = resume_rows(live, 0);
+    if (stop > n_layers) {
+      const MetricReader reader = reader_of(live);
+      const RunResult result =
+          model_.run_from(point, input, *base_.keys, rows, taps, options_for(reader));
+      return findings(live, reader, result, resume_batch(base_.keys->batch, rows));
+    }
+    std::vector<at::Tensor> parts = {model_
+                                         .run_from(point, input, *base_.keys, rows, taps,
+                                                   {.engine = settings_.engine,
+                                                    .logits = {.at = LogitsAt::none},
+                                                    .stop_after_layer = stop - 1})
+                                         .hidden};
+    for (; next < block.rows.size() && entry_layer(block.rows[next]) == stop; ++next) {
+      const auto twin = std::find_if(live.begin(), live.end(), [&](const RowRef& row) {
+        return row.cell < 0 && row.prompt == block.rows[next].prompt;
+      });
+      parts.push_back(parts[0].narrow(0, twin - live.begin(), 1));
+      live.push_back(block.rows[next]);
+    }
+    point = {stop, LayerPoint::resid_pre};
+    input = {at::cat(parts), {}};
+  }
+  return {};
 }
 
 // Everything of a layer behind its attention works position by position, and so do q, scores and

@@ -55,7 +55,7 @@ class ChunkRunner {
   }
   at::Tensor entry_rows(HookId hook, const std::vector<RowRef>& rows) const;
   at::Tensor noise(const Cell& cell, const Edit& edit, const RowRef& row) const;
-  void add_edits(const RowRef& row, int batch_row, ResumePoint point, ResumeInput& input,
+  void add_edits(const RowRef& row, int batch_row, ResumePoint point, int end, ResumeInput& input,
                  Taps& taps) const;
   void run_variants();
   at::Tensor change_of(const Variant& variant, ResumePoint point) const;

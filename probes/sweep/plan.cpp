@@ -135,6 +135,11 @@ class Planner {
   void cut_chunks();
   void fill(Chunk& chunk);
   void add_blocks(Chunk& chunk);
+  void add_joined_blocks(Chunk& chunk, const std::map<int, std::vector<std::size_t>>& by_layer,
+                         int place);
+  void add_plain_blocks(Chunk& chunk, ResumePoint point, const std::vector<std::size_t>& list);
+  std::int64_t rows_of_batch(const Chunk& chunk) const;
+  std::vector<int> existing(const std::vector<std::size_t>& cells, int prompt) const;
   void add_waves(Chunk& chunk);
   void split_wave(Chunk& chunk, int first, std::vector<RowRef> rows);
   void estimate_memory();
@@ -306,46 +311,96 @@ void Planner::fill(Chunk& chunk) {
   }
 }
 
-// Rows of a prompt stand behind its untouched row; a batch holds whole prompts where it can.
+std::int64_t Planner::rows_of_batch(const Chunk& chunk) const {
+  if (settings_.mode != SweepMode::fast) return 1;
+  return std::max<std::int64_t>(2, settings_.batch_tokens / chunk.length);
+}
+
+// The cells of a prompt that enter at one place.
+std::vector<int> Planner::existing(const std::vector<std::size_t>& cells, int prompt) const {
+  std::vector<int> here;
+  for (const std::size_t i : cells) {
+    if (exists(i, prompt)) here.push_back(static_cast<int>(i));
+  }
+  return here;
+}
+
 void Planner::add_blocks(Chunk& chunk) {
-  const bool fast = settings_.mode == SweepMode::fast;
-  const std::int64_t room =
-      fast ? std::max<std::int64_t>(2, settings_.batch_tokens / chunk.length) : 1;
   std::map<std::pair<int, LayerPoint>, std::vector<std::size_t>> by_point;
+  // Cells of several layers can share an untouched row, but for the last layer, which runs only
+  // where it is read unless something in it is changed.
+  std::map<int, std::vector<std::size_t>> by_layer;
   for (std::size_t i = 0; i < cells_.size(); ++i) {
     const CellRoute& route = work_.routes[i];
-    if (route.route == Route::block) by_point[{route.point.layer, route.point.point}].push_back(i);
+    if (route.route != Route::block) continue;
+    const bool joins = settings_.mode == SweepMode::fast && route.point.point == LayerPoint::z &&
+                       route.point.layer < config_.n_layers - 1;
+    if (joins) {
+      by_layer[route.point.layer].push_back(i);
+    } else {
+      by_point[{route.point.layer, route.point.point}].push_back(i);
+    }
+  }
+  for (int p = 0; p < static_cast<int>(chunk.prompts.size()); ++p) {
+    add_joined_blocks(chunk, by_layer, p);
   }
   for (const auto& [key, list] : by_point) {
-    BlockItem block = {{key.first, key.second}, {}};
-    const auto finish = [&] {
-      if (!block.rows.empty()) chunk.blocks.push_back(block);
-      block.rows.clear();
-    };
-    for (int p = 0; p < static_cast<int>(chunk.prompts.size()); ++p) {
-      std::vector<int> here;
-      for (const std::size_t i : list) {
-        if (exists(i, chunk.prompts[static_cast<std::size_t>(p)])) {
-          here.push_back(static_cast<int>(i));
-        }
-      }
-      const auto n_cells = static_cast<std::int64_t>(here.size());
-      if (n_cells == 0) continue;
-      const std::int64_t most = fast ? room - 1 : 1;
-      const std::int64_t parts = (n_cells + most - 1) / most;
-      for (std::int64_t part = 0; part < parts; ++part) {
-        const std::int64_t begin = part * n_cells / parts;
-        const std::int64_t end = (part + 1) * n_cells / parts;
-        const auto held = static_cast<std::int64_t>(block.rows.size());
-        if (held + end - begin + (fast ? 1 : 0) > room) finish();
-        if (fast) block.rows.push_back({p, -1});
-        for (std::int64_t i = begin; i < end; ++i) {
-          block.rows.push_back({p, here[static_cast<std::size_t>(i)]});
-        }
+    add_plain_blocks(chunk, {key.first, key.second}, list);
+  }
+}
+
+// Batches of one prompt: its untouched row, then the cells of one layer after the other.
+void Planner::add_joined_blocks(Chunk& chunk,
+                                const std::map<int, std::vector<std::size_t>>& by_layer,
+                                int place) {
+  if (by_layer.empty()) return;
+  const std::int64_t most = rows_of_batch(chunk) - 1;
+  std::vector<int> cells;
+  for (const auto& [layer, list] : by_layer) {
+    const std::vector<int> here = existing(list, chunk.prompts[static_cast<std::size_t>(place)]);
+    cells.insert(cells.end(), here.begin(), here.end());
+  }
+  const auto count = static_cast<std::int64_t>(cells.size());
+  const std::int64_t parts = (count + most - 1) / most;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const std::int64_t begin = part * count / parts;
+    const std::int64_t end = (part + 1) * count / parts;
+    const int first = cells[static_cast<std::size_t>(begin)];
+    BlockItem block = {work_.routes[static_cast<std::size_t>(first)].point, {{place, -1}}};
+    for (std::int64_t i = begin; i < end; ++i) {
+      block.rows.push_back({place, cells[static_cast<std::size_t>(i)]});
+    }
+    chunk.blocks.push_back(std::move(block));
+  }
+}
+
+// Rows of a prompt stand behind its untouched row; a batch holds whole prompts where it can.
+void Planner::add_plain_blocks(Chunk& chunk, ResumePoint point,
+                               const std::vector<std::size_t>& list) {
+  const bool fast = settings_.mode == SweepMode::fast;
+  const std::int64_t room = rows_of_batch(chunk);
+  BlockItem block = {point, {}};
+  const auto finish = [&] {
+    if (!block.rows.empty()) chunk.blocks.push_back(block);
+    block.rows.clear();
+  };
+  for (int p = 0; p < static_cast<int>(chunk.prompts.size()); ++p) {
+    const std::vector<int> here = existing(list, chunk.prompts[static_cast<std::size_t>(p)]);
+    const auto n_cells = static_cast<std::int64_t>(here.size());
+    const std::int64_t most = fast ? room - 1 : 1;
+    const std::int64_t parts = (n_cells + most - 1) / most;
+    for (std::int64_t part = 0; part < parts; ++part) {
+      const std::int64_t begin = part * n_cells / parts;
+      const std::int64_t end = (part + 1) * n_cells / parts;
+      const auto held = static_cast<std::int64_t>(block.rows.size());
+      if (held + end - begin + (fast ? 1 : 0) > room) finish();
+      if (fast) block.rows.push_back({p, -1});
+      for (std::int64_t i = begin; i < end; ++i) {
+        block.rows.push_back({p, here[static_cast<std::size_t>(i)]});
       }
     }
-    finish();
   }
+  finish();
 }
 
 void Planner::add_waves(Chunk& chunk) {

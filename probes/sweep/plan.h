@@ -40,10 +40,11 @@ struct RowRef {
   int cell = -1;
 };
 
-// One batch of cells that enter at the same place.
+// One batch. Cells that enter at `point` run from there; those of later layers join when the batch
+// comes to theirs, as copies of their prompt's untouched row.
 struct BlockItem {
   ResumePoint point;
-  std::vector<RowRef> rows;
+  std::vector<RowRef> rows;  // by layer of entry
 };
 
 // Cells that change one of the positions [first, end); their rows run from `first` on.

@@ -112,7 +112,7 @@ void measure(const Model& model, const std::string& what, const std::vector<Cell
   SweepPlan naive_plan;
   const double naive =
       cpu_seconds([&] { naive_plan = run_sweep(model, sample, {prompt}, settings).plan; }) *
-      static_cast<double>(cells.size()) / (kSample + 2.0);
+      static_cast<double>(cells.size()) / (kSample + 3.0);
   const std::string of = what + ", n = " + std::to_string(length);
   row(of + ", CPU s against its operations (" + two(plan.flops / 1e9) + " GFLOP at " +
           two(rate / 1e9) + " GFLOP/s)",

@@ -104,7 +104,7 @@ struct SweepSettings {
   int workers = 1;                   // threads; results do not depend on it
   int verify = -1;                   // cells × prompts run again naively; −1 = 1 %, at least 3
   std::uint64_t seed = 0;            // of the choice of those, and of noise
-  std::int64_t batch_tokens = 1536;  // positions of a batch; at least one cell and its baseline
+  std::int64_t batch_tokens = 2304;  // positions of a batch; at least one cell and its baseline
   std::uint64_t budget = 0;          // bytes of working memory; 0 = no limit; refuses only
   const std::atomic<bool>* stop = nullptr;
   ProgressListener* progress = nullptr;
