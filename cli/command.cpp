@@ -39,6 +39,15 @@ constexpr std::array kCommands = {
             "attnscope ablate -m my-model --prompt \"The cat sat on the\" --answer \" a\" "
             "--metric log-prob",
             run_ablate},
+    Command{"patch", "Put values of one run into another, and measure what that brings back.",
+            "attnscope patch -m my-model --pairs pairs.jsonl --site resid_pre,attn_out,mlp_out "
+            "-o patch.h5\n"
+            "attnscope patch -m my-model --pairs pairs.jsonl --site z --by layer,head\n"
+            "attnscope patch -m my-model --pairs pairs.jsonl --senders '0.*' --receivers "
+            "1.0.q,1.1.k\n"
+            "attnscope patch -m my-model --pairs pairs.jsonl --edge knockout --queries last "
+            "--keys 0",
+            run_patch},
     Command{"lens", "Show what each layer would answer, and what each head adds to the answer.",
             "attnscope lens -m my-model --prompt \"Once upon a time\" -o lens.h5\n"
             "attnscope lens -m my-model --pairs pairs.jsonl --limit 3 --json",

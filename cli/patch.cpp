@@ -27,9 +27,9 @@ void add_what_options(Verb& verb, PatchSpec& spec) {
   options.group("Paths (instead of --site)");
   options.text({"--senders", "LIST", "units whose values change, as in 9.9,9.6 (default: none)"},
                spec.senders);
-  options.text(
-      {"--receivers", "LIST", "what reads them, as in 10.7.q,10.7.k,mlp:11,logits (default: none)"},
-      spec.receivers);
+  options.text({"--receivers", "LIST",
+                "what reads them, as in 10.7.q,10.7.k,mlp:11, or logits alone (default: none)"},
+               spec.receivers);
   options.flag({"--freeze-mlps", "", "MLPs between sender and receiver keep their values"},
                spec.freeze_mlps);
   options.group("Edges of attention (instead of --site)");

@@ -14,6 +14,9 @@ int run_verb(const Envelope& envelope) {
   if (const auto* ablate = std::get_if<AblateSpec>(&envelope.spec)) {
     return run_ablate(*ablate, envelope.command_line);
   }
+  if (const auto* patch = std::get_if<PatchSpec>(&envelope.spec)) {
+    return run_patch(*patch, envelope.command_line);
+  }
   if (const auto* lens = std::get_if<LensSpec>(&envelope.spec)) {
     return run_lens(*lens, envelope.command_line);
   }

@@ -236,6 +236,7 @@ ExperimentResult AblationJob::run() {
   for (int s = 0; s < plan.shards; ++s) shards.push_back({s, 1});
   ExperimentOutput output(description_of(FileKind::ablate, resolved, inputs_), context_, shards,
                           warnings_);
+  if (output.restore(outcome)) return outcome;
   std::optional<OutputStore> store;
   if (output.sweep() != nullptr) settings.store = &store.emplace(*output.sweep(), 0);
 

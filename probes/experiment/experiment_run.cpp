@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 #include <sys/stat.h>
 
+#include <iterator>
 #include <utility>
 
 #include "attnscope/core/boundary.h"
@@ -144,6 +145,16 @@ ExperimentOutput::ExperimentOutput(RunDescription run, const ExperimentContext& 
 std::optional<std::vector<ExperimentRecord>> ExperimentOutput::finished() const {
   if (!sweep_ || !sweep_->complete()) return std::nullopt;
   return CaptureReader(run_.delivery.out, {.trust = Trust::own}).experiments();
+}
+
+bool ExperimentOutput::restore(ExperimentResult& result) {
+  auto records = finished();
+  if (!records) return false;
+  finish(*records, result);
+  result.record = std::move(records->front());
+  result.further_records.assign(std::make_move_iterator(records->begin() + 1),
+                                std::make_move_iterator(records->end()));
+  return true;
 }
 
 void ExperimentOutput::finish(const std::vector<ExperimentRecord>& records,

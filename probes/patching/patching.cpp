@@ -120,6 +120,7 @@ void PatchJob::run_sweeps(const Model& model, const std::vector<PatchGroup>& gro
   if (!announce(text, outcome)) return;
   const RunDescription description = description_of(FileKind::patch, resolved(), inputs_);
   ExperimentOutput output(description, context_, shards, warnings_);
+  if (output.restore(outcome)) return;
   std::vector<ExperimentRecord> records;
   double runs = 0;
   double seconds = 0;
@@ -143,6 +144,7 @@ void PatchJob::run_sweeps(const Model& model, const std::vector<PatchGroup>& gro
   }
   outcome.cells_per_second = seconds > 0 ? runs / seconds : 0;
   outcome.record = records[0];
+  outcome.further_records.assign(records.begin() + 1, records.end());
   output.finish(records, outcome);
   outcome.further_records.assign(records.begin() + 1, records.end());
 }
@@ -161,6 +163,7 @@ void PatchJob::run_paths(const Model& model, const std::vector<SweepPrompt>& pro
   if (!announce(plan, outcome)) return;
   const RunDescription description = description_of(FileKind::patch, resolved(), inputs_);
   ExperimentOutput output(description, context_, {}, warnings_);
+  if (output.restore(outcome)) return;
   const PathEffects result =
       path_effects(model, senders, receivers, prompts,
                    {.metric = spec_.metric.metric,

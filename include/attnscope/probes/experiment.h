@@ -25,7 +25,7 @@ struct ExperimentContext {
 struct ExperimentResult {
   ExperimentRecord record;                        // empty after a dry run
   std::vector<ExperimentRecord> prompt_records;   // lens: one a prompt, in order
-  std::vector<ExperimentRecord> further_records;  // ablate: the interactions
+  std::vector<ExperimentRecord> further_records;  // ablate: interactions; patch: further sites
   std::string plan;                               // in words
   std::string path;                               // OUT.h5; empty without -o and after a dry run
   std::string sha256;                             // of OUT.h5

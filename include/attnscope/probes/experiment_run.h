@@ -113,6 +113,10 @@ class ExperimentOutput {
   // Under --resume of a finished run: the records of OUT.h5, so that nothing needs to be computed.
   std::optional<std::vector<ExperimentRecord>> finished() const;
 
+  // Under --resume of a finished run: fills the result from OUT.h5 and says true. The first record
+  // is the result's, the others are its further ones.
+  bool restore(ExperimentResult& result);
+
   // Writes everything and fills path, sha256, seconds, warnings, device, dtype, engine, model and
   // threads of the result. Under --resume of a finished run the file stays as it is.
   void finish(const std::vector<ExperimentRecord>& records, ExperimentResult& result);

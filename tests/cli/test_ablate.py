@@ -1,0 +1,293 @@
+"""attnscope ablate: what is printed and stored, limits of a run, and every bad input."""
+import json
+import math
+import os
+import pathlib
+import signal
+import subprocess
+import time
+import unittest
+
+import support
+from support import CliTest, run
+
+PAIR = {"clean": "the on and", "corrupt": "the and on", "answer": " to", "wrong": " a"}
+
+
+def ablate(*arguments, **options):
+    return run("ablate", "-m", support.MODEL, *arguments, **options)
+
+
+def shown(*arguments):
+    return json.loads(ablate("--pairs", support.pairs_file(), "--resamples", "500", *arguments,
+                             "--json").out)
+
+
+class Printed(CliTest):
+    def test_json_of_every_head(self):
+        result = shown("--method", "zero,mean")
+        self.assertEqual(len(result["cells"]), 2 * 5 * 4)
+        self.assertIsInstance(result["baseline"], float)
+        names = {cell["unit"] for cell in result["cells"]}
+        self.assertEqual(names, {f"{l}.{h}" for l in range(5) for h in range(4)})
+        for cell in result["cells"]:
+            low, high = cell["ci"]
+            self.assertTrue(low <= cell["effect"] <= high, cell)
+            self.assertTrue(0 < cell["p"] <= 1)
+            self.assertEqual(cell["n"], 48)
+        self.assertGreaterEqual(result["verify"]["cells"], 3)
+        self.assertLess(result["verify"]["max_difference"], 1e-4)
+
+    def test_the_fast_sweep_is_the_slow_loop(self):
+        fast = shown("--dtype", "f64", "--limit", "12")
+        slow = shown("--dtype", "f64", "--limit", "12", "--naive")
+        for a, b in zip(fast["cells"], slow["cells"]):
+            self.assertEqual(a["unit"], b["unit"])
+            self.assertTrue(math.isclose(a["effect"], b["effect"], rel_tol=1e-9, abs_tol=1e-12))
+
+    def test_too_few_prompts_have_no_interval_and_no_p(self):
+        result = shown("--limit", "3", "--layers", "0")
+        for cell in result["cells"]:
+            self.assertIsNone(cell["ci"])
+            self.assertIsNone(cell["p"])
+            self.assertIsInstance(cell["effect"], float)
+        text = self.assert_ok(ablate("--pairs", support.pairs_file(), "--limit", "3"))
+        self.assertIn("Too few prompts", text.out)
+
+    def test_one_pair_on_the_command_line(self):
+        result = self.assert_ok(ablate("--prompt", "the on and", "--answer", " to", "--wrong", " a",
+                                       "--json"))
+        by_text = json.loads(result.out)["cells"]
+        tokens = json.loads(run("tokenize", "-m", support.MODEL, "--prompt", "the on and to a",
+                                "--json").out)
+        ids = [str(t) for t in tokens["ids"]]
+        again = self.assert_ok(ablate("--ids", ",".join(ids[:-2]), "--answer-id", ids[-2],
+                                      "--wrong-id", ids[-1], "--json"))
+        self.assertEqual([c["effect"] for c in by_text],
+                         [c["effect"] for c in json.loads(again.out)["cells"]])
+
+    def test_sets_and_other_units(self):
+        names = [c["unit"] for c in shown("--heads", "0.1+1.*,mlp:0,2.3", "--limit", "2")["cells"]]
+        self.assertEqual(names, ["0.1+1.0+1.1+1.2+1.3", "mlp:0", "2.3"])
+        for unit, name in (("mlp", "mlp:4"), ("attention", "attn:4"), ("kv-group", "kv:4.3")):
+            cells = shown("--unit", unit, "--limit", "2")["cells"]
+            self.assertEqual(cells[-1]["unit"], name)
+        cells = shown("--unit", "neuron", "--neurons", "1.0-2", "--limit", "2")["cells"]
+        self.assertEqual([c["unit"] for c in cells], [f"neuron:1.{n}" for n in range(3)])
+        cells = shown("--unit", "head-pos", "--heads", "1.1", "--limit", "2")["cells"]
+        tokens = json.loads(run("tokenize", "-m", support.MODEL, "--prompt", "the on and to on",
+                                "--json").out)["ids"]  # as many as each of the pairs has
+        self.assertEqual([c["unit"] for c in cells], [f"1.1@{p}" for p in range(len(tokens))])
+
+    def test_a_spec_file_repeats_a_run(self):
+        spec = {"model": str(support.MODEL), "pairs": str(support.pairs_file()), "method": "mean",
+                "limit": 5, "layers": "1", "resamples": 500}
+        (self.folder / "spec.json").write_text(json.dumps(spec))
+        by_spec = json.loads(self.assert_ok(
+            run("ablate", "--spec", self.folder / "spec.json", "--json")).out)
+        self.assertEqual(by_spec["cells"],
+                         shown("--method", "mean", "--limit", "5", "--layers", "1")["cells"])
+
+
+class Files(CliTest):
+    def test_without_o_nothing_is_written(self):
+        self.assert_ok(ablate("--pairs", support.pairs_file(), "--limit", "2", cwd=self.folder))
+        result = self.assert_ok(ablate("--pairs", support.pairs_file(), "--dry-run", "-o", "x.h5",
+                                       cwd=self.folder))
+        self.assertEqual(list(self.folder.iterdir()), [])
+        self.assertIn("20 cells × 48 prompts", result.out)
+        self.assertIn("--dry-run", result.out)
+
+    def test_a_file_that_exists_is_kept(self):
+        path = self.folder / "x.h5"
+        path.write_bytes(b"precious")
+        arguments = ["--pairs", support.pairs_file(), "--limit", "2", "-o", path]
+        self.assert_error(ablate(*arguments), 3, "x.h5", "--force")
+        self.assertEqual(path.read_bytes(), b"precious")
+        self.assert_ok(ablate(*arguments, "--force"))
+        self.assert_ok(run("verify", path))
+
+    def test_places_that_cannot_be_written(self):
+        arguments = ["--pairs", support.pairs_file(), "--limit", "2", "-o"]
+        self.assert_error(ablate(*arguments, self.folder / "absent" / "x.h5"), 3, "absent")
+        (self.folder / "file").write_text("")
+        self.assert_error(ablate(*arguments, self.folder / "file" / "x.h5"), 3, "file")
+        self.assert_error(ablate(*arguments, self.folder / ("n" * 300 + ".h5")), 3)
+
+    def test_the_pairs_are_never_overwritten(self):
+        pairs = self.folder / "p.jsonl"
+        pairs.write_text(support.pairs_text())
+        os.symlink(pairs, self.folder / "p.h5")
+        self.assert_error(ablate("--pairs", pairs, "-o", self.folder / "p.h5", "--force"), 2)
+        self.assertEqual(pairs.read_text(), support.pairs_text())
+
+    def test_same_options_same_bytes_and_resume_keeps_them(self):
+        paths = [self.folder / "a.h5", self.folder / "b.h5"]
+        for path in paths:
+            self.assert_ok(ablate("--pairs", support.pairs_file(), "--limit", "4", "--resamples",
+                                  "500", "--per-prompt", "-o", path, "--quiet"))
+        self.assertEqual(paths[0].read_bytes(), paths[1].read_bytes())
+        self.assert_ok(ablate("--pairs", support.pairs_file(), "--limit", "4", "--resamples",
+                              "500", "--per-prompt", "-o", paths[0], "--resume", "--quiet"))
+        self.assertEqual(paths[0].read_bytes(), paths[1].read_bytes())
+
+    def test_resume_with_other_options_is_refused(self):
+        path = self.folder / "a.h5"
+        self.assert_ok(ablate("--pairs", support.pairs_file(), "--limit", "4", "-o", path))
+        self.assert_error(ablate("--pairs", support.pairs_file(), "--limit", "4", "--method", "mean",
+                                 "-o", path, "--resume"), 2, "method")
+
+    def test_a_signal_stops_it_and_resume_gives_the_same_bytes(self):
+        arguments = ["--pairs", support.pairs_file(), "--unit", "neuron", "--neurons", "*.*",
+                     "--naive", "--verify", "0", "--resamples", "500", "--threads", "1", "--quiet"]
+        path = self.folder / "x.h5"
+        process = subprocess.Popen([support.ATTNSCOPE, "ablate", "-m", support.MODEL,
+                                    *map(str, arguments), "-o", path],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        parts = pathlib.Path(f"{path}.parts")
+        end = time.monotonic() + 60
+        while not parts.exists() and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+        if process.returncode == 0:
+            self.skipTest("the sweep was done before the signal came")
+        self.assertEqual(process.returncode, 143)
+        self.assertFalse(path.exists())
+        self.assert_ok(ablate(*arguments, "-o", path, "--resume"))
+        self.assert_ok(ablate(*arguments, "-o", self.folder / "y.h5"))
+        self.assertEqual(path.read_bytes(), (self.folder / "y.h5").read_bytes())
+
+
+class BadPairs(CliTest):
+    def refused(self, name, text, *parts, options=(), code=2):
+        path = self.folder / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        out = self.folder / "x.h5"
+        self.assert_error(ablate("--pairs", path, *options, "-o", out), code, *parts)
+        self.assertFalse(out.exists())
+        self.assertFalse(pathlib.Path(f"{out}.parts").exists())
+
+    def changed(self, **values):
+        return json.dumps(PAIR | values) + "\n"
+
+    def test_files_that_hold_nothing(self):
+        self.refused("e.jsonl", "", "no pairs")
+        self.refused("e.csv", "", "empty")
+        self.refused("e.csv", "clean,corrupt,answer,wrong\n", "no pairs")
+        self.refused("e.json", "[]", "no pairs")
+        self.refused("e.json", "{", "JSON")
+        self.refused("e.txt", "the on", ".jsonl, .csv, .tsv or .json")
+        self.assert_error(ablate("--pairs", self.folder / "absent.jsonl"), 2, "absent.jsonl")
+        self.assert_error(ablate("--pairs", self.folder), 2)
+
+    def test_answers(self):
+        self.refused("a.jsonl", self.changed(wrong=" to"), "a.jsonl:1", "the same")
+        self.refused("a.jsonl", self.changed(answer=None), "a.jsonl:1", "no answer")
+        self.refused("a.jsonl", self.changed(answer=5), "answer", "a text")
+        self.refused("a.jsonl", self.changed(answer=""), "no answer")
+        self.refused("a.jsonl", json.dumps({"clean_ids": [5, 6], "answer_id": 1000, "wrong_id": 3}),
+                     "0 to 999", "1000")
+        self.refused("a.csv", ",clean,corrupted,correct_idx,incorrect_idx\n"
+                              "1,the on,the and,30,31\n", "correct_idx", "--answer-ids")
+        self.refused("a.csv", "clean,corrupted,label\nthe on,the and,52\n", "no answer",
+                     '"label"')
+
+    def test_misaligned(self):
+        text = self.changed() + self.changed(corrupt="the and")
+        path = self.folder / "m.jsonl"
+        path.write_text(text)
+        result = self.assert_error(ablate("--pairs", path), 2, "m.jsonl:2", "do not align", "clean ",
+                                   " and corrupt ", "--skip-misaligned")
+        self.assertIn(" and", result.err)
+        kept = json.loads(self.assert_ok(ablate("--pairs", path, "--skip-misaligned", "--json")).out)
+        self.assertEqual((kept["prompts"], kept["misaligned"]), (1, 1))
+
+    def test_bad_lines(self):
+        text = self.changed() + "not json\n"
+        self.refused("b.jsonl", text, "b.jsonl:2", "JSON")
+        self.refused("b.jsonl", self.changed().replace("}", ', "clean": "x"}'), "clean")
+        self.refused("b.jsonl", b'{"clean": "\xff"}\n', "UTF-8")
+        (self.folder / "b.jsonl").write_text(text)
+        result = self.assert_ok(ablate("--pairs", self.folder / "b.jsonl", "--skip-bad"))
+        self.assertIn("1 bad line", result.err)
+
+    def test_one_group_gives_no_interval(self):
+        path = self.folder / "g.jsonl"
+        path.write_text("".join(self.changed(clean=f"the {w} and", corrupt=f"the {w} to", group="g")
+                                for w in ("on", "to", "a")))
+        result = self.assert_ok(ablate("--pairs", path, "--json", "--layers", "0"))
+        self.assertIn("one group", result.err)
+        self.assertTrue(all(c["ci"] is None for c in json.loads(result.out)["cells"]))
+
+    def test_a_prompt_beyond_the_context(self):
+        self.refused("l.jsonl", self.changed(clean="the" + " on" * 2000, corrupt="the" + " to" * 2000))
+
+    def test_methods_that_the_pairs_do_not_allow(self):
+        unequal = self.changed() + self.changed(clean="the on and a", corrupt="the and on a")
+        self.refused("u.jsonl", unequal, "length", options=["--method", "mean-pos"])
+        alone = json.dumps({k: v for k, v in PAIR.items() if k != "corrupt"}) + "\n"
+        self.refused("r.jsonl", alone, "resample", options=["--method", "resample"])
+
+
+class BadArguments(CliTest):
+    def refused(self, *arguments, code=2):
+        parts = arguments[-1]
+        out = self.folder / "x.h5"
+        self.assert_error(ablate("--pairs", support.pairs_file(), "-o", out, *arguments[:-1]), code,
+                          *parts)
+        self.assertFalse(out.exists())
+
+    def test_units(self):
+        self.refused("--unit", "heads", ("--unit", '"heads"', "head"))
+        self.refused("--heads", "9.0", ("--heads", "layer 0 to 4"))
+        self.refused("--heads", "0.9", ("--heads", "head 0 to 3"))
+        self.refused("--heads", "3-1.0", ("backwards",))
+        self.refused("--heads", "nueron:1.2", ("neuron",))
+        self.refused("--heads", "0.1,,0.2", ("--heads", "empty"))
+        self.refused("--layers", "99", ("--layers", "0 to 4"))
+        self.refused("--layers", "1-", ("--layers",))
+        self.refused("--layers", "-1", ("--layers",))
+        self.refused("--unit", "neuron", ("--neurons",))
+        self.refused("--unit", "neuron", "--neurons", "0.9999", ("--neurons", "neuron 0 to"))
+        self.refused("--unit", "head-pos", "--positions", "77", ("--positions",))
+        self.refused("--positions", "1", ("--positions", "--unit"))
+
+    def test_methods_and_metrics(self):
+        self.refused("--method", "median", ("--method", "mean"))
+        self.refused("--method", "zero,zero", ("--method", "once"))
+        self.refused("--method", "vector", ("--vector",))
+        self.refused("--method", "vector", "--vector", self.folder / "absent.npy", ("absent.npy",))
+        self.refused("--metric", "logits", ("--metric", "logit-diff"))
+        self.refused("--metric", "label-logit", ("label",))
+        self.refused("--at", "99", ("--at",))
+        self.refused("--effect", "both", ("--effect", "total, direct"))
+        self.refused("--interactions", "1", ("--interactions",))
+        self.refused("--reference", "r.txt", ("--reference", "mean"))
+
+    def test_numbers(self):
+        for option, values in (("--threads", ("0", "10000", "1.5", "0x2", "1e3", "nan", "")),
+                               ("--verify", ("-1", "1,5", "99999999999999999999")),
+                               ("--resamples", ("0", "1e999")), ("--limit", ("0", "-3")),
+                               ("--seed", ("-1", "18446744073709551616"))):
+            for value in values:
+                self.refused(option, value, (option,))
+        self.refused("--budget", "1,5G", ("--budget",))
+        self.refused("--budget", "1", ("budget",), code=4)
+
+    def test_contradictions(self):
+        self.refused("--exact", "--naive", ("--naive", "--exact"))
+        self.refused("--force", "--resume", ("--force", "--resume"))
+        self.refused("--prompt", "the", ("--pairs", "--prompt"))
+        self.refused("--answer", " a", ("--answer", "--pairs"))
+        self.refused("--method", "zero", "--method", "mean", ("--method", "once"))
+        self.refused("--shard", "3/2", ("--shard",))
+
+    def test_models(self):
+        self.assert_error(run("ablate", "--pairs", support.pairs_file()), 2, "--model")
+        self.assert_error(run("ablate", "-m", self.folder / "absent", "--pairs",
+                              support.pairs_file()), 2, "absent")
+
+
+if __name__ == "__main__":
+    unittest.main()
