@@ -86,7 +86,8 @@ DirectPath::DirectPath(const Model& model, FrozenReads reads, std::vector<std::i
 }
 
 at::Tensor DirectPath::outputs_after(int layer, ResidualPart part, const at::Tensor& change) const {
-  at::Tensor x = at_the_end(layer, part, wide(change));
+  // Sums over several changes may come in a wider type than the model's.
+  at::Tensor x = at_the_end(layer, part, change.to(reads_.residual.scalar_type()));
   if (linear_) {
     if (final_scale_.defined()) x = x / final_scale_.unsqueeze(1);
     return capped(raw_.unsqueeze(1) + x.matmul(unembed_.t()));
