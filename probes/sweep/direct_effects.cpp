@@ -148,7 +148,6 @@ at::Tensor DirectChunk::residual_change(const Cell& cell) const {
     at::Tensor change = change_of(cell, hook);
     if (hook.site == Site::z) change = path_.attn_out_change(hook.layer, change).sum(2);
     if (hook.site == Site::mlp_post) change = path_.mlp_out_change(hook.layer, change);
-    change = change.to(at::kDouble);
     sum = sum.defined() ? sum + change : change;
   }
   return sum;
