@@ -216,25 +216,24 @@ Control positive_control(const VerdictInput& input) {
   return control;
 }
 
+Control negative_control(double p) {
+  if (std::isnan(p)) return {"answers swapped", "reported", "too few groups to tell"};
+  return {"answers swapped", p < 1e-3 ? "failed" : "passed",
+          "with answer and wrong answer swapped by a coin for each group, p = " +
+              format_number(p, 3) + " for any unit"};
+}
+
 void add_controls(const VerdictInput& input, const VerdictResult& result, RecordBuilder& builder) {
   std::vector<Control> controls{positive_control(input)};
-  const double p = result.negative_control_p;
-  controls.push_back({"answers swapped", !(p < 1e-3) ? "passed" : "failed",
-                      "with answer and wrong answer swapped by a coin for each group, p = " +
-                          format_number(p, 3) + " for any unit"});
+  controls.push_back(negative_control(result.negative_control_p));
   const bool drawn = std::any_of(input.methods.begin(), input.methods.end(),
                                  [](const MethodEffects& m) { return !m.random.empty(); });
   if (drawn) {
-    std::vector<std::string> alike;
-    for (std::size_t u = 0; u < result.units.size(); ++u) {
-      if (result.units[u].like_random && result.units[u].verdict == Verdict::causal) {
-        alike.push_back(input.units[u]);
-      }
-    }
+    const auto alike = std::count_if(result.units.begin(), result.units.end(),
+                                     [](const UnitResult& unit) { return unit.like_random; });
     controls.push_back({"random vectors", "reported",
-                        alike.empty()
-                            ? "no causal unit does what a random change of its size does"
-                            : "a random change of its size does as much as " + join(alike, ", ")});
+                        std::to_string(alike) + " of " + std::to_string(result.units.size()) +
+                            " units do no more than random changes of the same size"});
   }
   std::vector<std::string> names, results, details;
   for (Control& control : controls) {

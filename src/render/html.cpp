@@ -105,6 +105,7 @@ box-shadow:var(--shadow)}
 .tile span{font-size:13px;color:var(--soft)}
 .tile.causal b{color:var(--causal)}.tile.none b{color:var(--none)}.tile.open b{color:var(--open)}
 .two{display:grid;grid-template-columns:minmax(0,1.55fr) minmax(0,1fr);gap:28px;align-items:start}
+.two>*{min-width:0;overflow-x:auto}
 .maps{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,440px),1fr));gap:22px 28px}
 figure{margin:0}
 figcaption{font-size:13px;color:var(--soft);margin:0 0 6px}

@@ -84,6 +84,21 @@ TEST(VerdictRecord, AWithheldVerdictLeavesTheReason) {
   EXPECT_TRUE(holds(html, "class=\"tag failed\""));
 }
 
+// Nothing that was not computed counts as passed.
+TEST(VerdictRecord, TooFewGroupsLeaveTheNegativeControlOpen) {
+  World world({{.layer = 0, .total = -3}, {.layer = 0}}, {.clusters = 4, .noise = .3});
+  const VerdictOptions options{.delta = 1, .seed = 1, .draws = 500};
+  VerdictResult result = judge(world.input, options);
+  result.negative_control_p = std::nan("");
+  const ExperimentRecord record = verdict_record(world.input, options, result, "logit-diff");
+  EXPECT_EQ(record.text("controls")->values[1], "answers swapped");
+  EXPECT_EQ(record.text("control_results")->values[1], "reported");
+  result.negative_control_p = 1e-4;
+  EXPECT_EQ(
+      verdict_record(world.input, options, result, "logit-diff").text("control_results")->values[1],
+      "failed");
+}
+
 TEST(VerdictRecord, ItsPageShowsTheParagraphAndEveryUnit) {
   World world = strong_weak_and_idle();
   world.input.positive_control = ControlOutcome::passed;
