@@ -1,5 +1,7 @@
 #include "attnscope/probes/ablation.h"
 
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -9,6 +11,7 @@
 #include "attnscope/probes/direct_effects.h"
 #include "attnscope/probes/reference_means.h"
 #include "attnscope/probes/sweep_run.h"
+#include "attnscope/stats/rank_correlation.h"
 #include "attnscope/support/error.h"
 #include "attnscope/support/text.h"
 #include "optimal.h"
@@ -40,6 +43,25 @@ Cells make_cells(const std::vector<UnitSet>& sets, const std::vector<AblationMet
   return made;
 }
 
+// Cells of the first method by |mean effect|, the largest first.
+std::vector<std::size_t> by_size(const EffectsTable& table, std::size_t n_cells) {
+  const std::size_t n_prompts = table.clusters.size();
+  std::vector<double> size(n_cells, 0);
+  for (std::size_t i = 0; i < n_cells; ++i) {
+    double sum = 0;
+    for (std::size_t p = 0; p < n_prompts; ++p) {
+      const double effect = table.effects[i * n_prompts + p];
+      if (!std::isnan(effect)) sum += effect;
+    }
+    size[i] = std::abs(sum);
+  }
+  std::vector<std::size_t> order(n_cells);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return size[a] > size[b]; });
+  return order;
+}
+
 class AblationJob {
  public:
   AblationJob(const AblateSpec& spec, const ExperimentContext& context)
@@ -58,13 +80,16 @@ class AblationJob {
   EstimateOptions estimates() const {
     return {.draws = spec_.sweep.bootstrap,
             .seed = spec_.compute.seed,
-            .threads = std::max(1, spec_.compute.threads),
+            .threads = at::get_num_threads(),
             .per_prompt = spec_.sweep.per_prompt};
   }
   ExperimentRecord interactions(const Model& model, const std::vector<SweepPrompt>& prompts,
                                 const std::vector<UnitSet>& sets, const MethodValues& values,
                                 const EffectsTable& singles, const SweepSettings& settings,
                                 const std::string& options_json) const;
+  ExperimentRecord rerun_in_float32(const std::vector<SweepPrompt>& prompts, const Cells& made,
+                                    const EffectsTable& table, const SweepSettings& settings,
+                                    const std::string& options_json);
   bool wants(EffectChoice effect) const {
     return std::find(effects_.begin(), effects_.end(), effect) != effects_.end();
   }
@@ -144,19 +169,7 @@ ExperimentRecord AblationJob::interactions(const Model& model,
                                            const SweepSettings& settings,
                                            const std::string& options_json) const {
   const std::size_t n_prompts = prompts.size();
-  std::vector<double> size(sets.size(), 0);
-  for (std::size_t i = 0; i < sets.size(); ++i) {
-    double sum = 0;
-    for (std::size_t p = 0; p < n_prompts; ++p) {
-      const double effect = singles.effects[i * n_prompts + p];
-      if (!std::isnan(effect)) sum += effect;
-    }
-    size[i] = std::abs(sum);
-  }
-  std::vector<std::size_t> order(sets.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return size[a] > size[b]; });
+  std::vector<std::size_t> order = by_size(singles, sets.size());
   order.resize(std::min(order.size(), static_cast<std::size_t>(spec_.interactions)));
   std::sort(order.begin(), order.end());
   std::vector<UnitSet> joint;
@@ -193,12 +206,62 @@ ExperimentRecord AblationJob::interactions(const Model& model,
   return record;
 }
 
+// The cells with the largest effects of the first method, again in float32: how far low precision
+// is off, and whether it ranks them alike.
+ExperimentRecord AblationJob::rerun_in_float32(const std::vector<SweepPrompt>& prompts,
+                                               const Cells& made, const EffectsTable& table,
+                                               const SweepSettings& settings,
+                                               const std::string& options_json) {
+  const std::size_t n_prompts = prompts.size();
+  std::vector<std::size_t> order = by_size(table, made.places.size());
+  order.resize(std::min(order.size(), static_cast<std::size_t>(spec_.sweep.float32_rerun)));
+  ComputeOptions compute = spec_.compute;
+  compute.dtype = ComputeDType::f32;
+  const Model model =
+      load_model(inputs_.checkpoint, compute, strictness_of(spec_.strict), warnings_);
+  std::vector<Cell> cells;
+  EffectsTable again = {
+      .methods = {choice_name(methods_[0]) + " (f32)"}, .baseline = {}, .clusters = table.clusters};
+  for (const std::size_t i : order) {
+    cells.push_back(made.cells[i]);
+    again.cells.push_back(made.places[i]);
+  }
+  SweepSettings plain = settings;
+  plain.store = nullptr;
+  const SweepResult result = run_sweep(model, cells, prompts, plain);
+  again.effects = result.effects;
+  again.baseline = result.baseline;
+  std::vector<double> low(order.size());
+  std::vector<double> high(order.size());
+  double furthest = 0;
+  for (std::size_t c = 0; c < order.size(); ++c) {
+    for (std::size_t p = 0; p < n_prompts; ++p) {
+      low[c] += table.effects[order[c] * n_prompts + p] / static_cast<double>(n_prompts);
+      high[c] += result.effects[c * n_prompts + p] / static_cast<double>(n_prompts);
+    }
+    furthest = std::max(furthest, std::abs(high[c] - low[c]));
+  }
+  ExperimentRecord record = new_record("rerun_f32", options_json);
+  record.attributes["dtype_of_sweep"] = choice_name(spec_.compute.dtype);
+  record.attributes["rank_agreement"] = kendall_tau_b(low, high);
+  record.attributes["largest_difference"] = furthest;
+  add_effects(again, estimates(), record);
+  add_sweep_facts(result, record);
+  return record;
+}
+
 ExperimentResult AblationJob::run() {
   const auto start = std::chrono::steady_clock::now();
   validate(spec_);
   inputs_ = open_inputs(request(), warnings_);
   const ModelConfig& config = inputs_.checkpoint.config;
-  const std::vector<UnitSet> sets = select_units(spec_, config, unit_sizes(config, inputs_.pairs));
+  const std::vector<UnitSet> sets =
+      part_of_list(select_units(spec_, config, unit_sizes(config, inputs_.pairs)), spec_.shard);
+  if (sets.empty()) {
+    throw Error(
+        ErrorKind::input, "AB22",
+        {.where = "--shard", .what = "there are more parts than units, and this one is empty"});
+  }
   std::vector<SweepPrompt> prompts = sweep_prompts(inputs_, {.metric = spec_.metric});
   const std::vector<int> clusters = clusters_of(inputs_.pairs);
   if (has_method(methods_, AblationMethod::resample)) {
@@ -272,6 +335,9 @@ ExperimentResult AblationJob::run() {
   add_effects(table, estimates(), outcome.record);
   add_sweep_facts(result, outcome.record);
   std::vector<ExperimentRecord> records = {outcome.record};
+  if (spec_.sweep.float32_rerun > 0) {
+    records.push_back(rerun_in_float32(prompts, made, table, settings, description.options_json));
+  }
   if (spec_.interactions > 1) {
     records.push_back(
         interactions(model, prompts, sets, values, table, settings, description.options_json));

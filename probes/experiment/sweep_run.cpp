@@ -1,5 +1,7 @@
 #include "attnscope/probes/sweep_run.h"
 
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -133,7 +135,7 @@ SweepSettings sweep_settings(const MetricOptions& metric, const SweepOptions& sw
   if (sweep.exact) settings.mode = SweepMode::exact;
   if (sweep.naive) settings.mode = SweepMode::naive;
   settings.engine = engine_of(compute.engine);
-  settings.workers = std::max(1, compute.threads);
+  settings.workers = at::get_num_threads();
   settings.verify = sweep.verify;
   settings.seed = compute.seed;
   settings.budget = compute.budget;

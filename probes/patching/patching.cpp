@@ -1,5 +1,7 @@
 #include "attnscope/probes/patching.h"
 
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -31,7 +33,7 @@ class PatchJob {
   EstimateOptions estimates() const {
     return {.draws = spec_.sweep.bootstrap,
             .seed = spec_.compute.seed,
-            .threads = std::max(1, spec_.compute.threads),
+            .threads = at::get_num_threads(),
             .per_prompt = spec_.sweep.per_prompt};
   }
   ExperimentRecord new_record(const std::string& name, const std::string& options_json) const;
@@ -102,8 +104,28 @@ bool PatchJob::announce(const std::string& plan, ExperimentResult& outcome) {
   return false;
 }
 
-void PatchJob::run_sweeps(const Model& model, const std::vector<PatchGroup>& groups,
+// The cells of part --shard: the same of every method.
+PatchGroup part_of_group(const PatchGroup& group, const ShardChoice& shard) {
+  PatchGroup part = {.record_name = group.record_name, .methods = group.methods};
+  part.places = part_of_list(group.places, shard);
+  if (part.places.empty()) {
+    throw Error(
+        ErrorKind::input, "PT05",
+        {.where = "--shard", .what = "there are more parts than cells, and this one is empty"});
+  }
+  const std::size_t n_cells = group.places.size();
+  for (std::size_t m = 0; m < group.methods.size(); ++m) {
+    const auto begin = group.cells.begin() + static_cast<std::ptrdiff_t>(m * n_cells);
+    const std::vector<Cell> of_method(begin, begin + static_cast<std::ptrdiff_t>(n_cells));
+    for (const Cell& cell : part_of_list(of_method, shard)) part.cells.push_back(cell);
+  }
+  return part;
+}
+
+void PatchJob::run_sweeps(const Model& model, const std::vector<PatchGroup>& whole_groups,
                           const std::vector<SweepPrompt>& prompts, ExperimentResult& outcome) {
+  std::vector<PatchGroup> groups;
+  for (const PatchGroup& group : whole_groups) groups.push_back(part_of_group(group, spec_.shard));
   SweepSettings settings = sweep_settings(spec_.metric, spec_.sweep, spec_.compute, context_);
   std::string text;
   std::vector<ShardRange> shards;
@@ -153,7 +175,7 @@ void PatchJob::run_paths(const Model& model, const std::vector<SweepPrompt>& pro
                          ExperimentResult& outcome) {
   const UnitSizes sizes = unit_sizes(model.config(), inputs_.pairs);
   const std::vector<UnitSet> senders =
-      parse_unit_sets(spec_.senders, sizes, UnitKind::head, "--senders");
+      part_of_list(parse_unit_sets(spec_.senders, sizes, UnitKind::head, "--senders"), spec_.shard);
   const std::vector<ReceiverId> receivers =
       parse_receivers(spec_.receivers.empty() ? "logits" : spec_.receivers, sizes, "--receivers");
   outcome.cells = static_cast<std::int64_t>(senders.size());
@@ -218,8 +240,7 @@ ExperimentResult PatchJob::run() {
   } else if (cuts_edges()) {
     run_sweeps(model, {edge_group(spec_, inputs_, prompts)}, prompts, outcome);
   } else {
-    const std::vector<PatchGroup> groups = patch_groups(spec_, inputs_, model.sites(), prompts);
-    run_sweeps(model, groups, prompts, outcome);
+    run_sweeps(model, patch_groups(spec_, inputs_, model.sites(), prompts), prompts, outcome);
   }
   outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return outcome;

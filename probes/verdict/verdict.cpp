@@ -1,10 +1,13 @@
 #include "attnscope/probes/verdict.h"
 
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 #include <chrono>
-#include <cmath>
+#include <map>
 #include <optional>
 
+#include "attnscope/probes/random_model.h"
 #include "attnscope/probes/sweep_run.h"
 #include "attnscope/probes/verdict_record.h"
 #include "attnscope/render/report.h"
@@ -43,6 +46,7 @@ class VerdictJob {
                                const std::string& options_json);
   void write_report(const RunDescription& description, const ExperimentRecord& record) const;
   std::string html_path() const;
+  void add_control_model(const MeasureOptions& options, ExperimentRecord& record);
 
   const VerdictSpec& spec_;
   const ExperimentContext& context_;
@@ -162,7 +166,7 @@ ExperimentRecord VerdictJob::judge_world(const VerdictWorld& world, const Measur
       .noise_floor = std::max(measured.totals.rerun_difference, measured.totals.batch_difference),
       .seed = spec_.compute.seed,
       .draws = spec_.sweep.bootstrap,
-      .threads = std::max(1, spec_.compute.threads),
+      .threads = at::get_num_threads(),
       .unit_noun = noun,
       .metric_unit = metric_unit()};
   const VerdictResult result = judge(measured.input, judging);
@@ -207,6 +211,40 @@ void VerdictJob::write_report(const RunDescription& description,
   write_file_atomically(path, verdict_report_html(report), mode);
 }
 
+// One more line among the controls of a record.
+void add_control(ExperimentRecord& record, const std::string& name, const std::string& result,
+                 const std::string& detail) {
+  const std::map<std::string, std::string> line = {
+      {"controls", name}, {"control_results", result}, {"control_details", detail}};
+  for (NamedTexts& text : record.texts) {
+    const auto found = line.find(text.name);
+    if (found == line.end()) continue;
+    text.values.push_back(found->second);
+    ++text.shape[0];
+  }
+}
+
+// The same prompts in a model of the same shape that knows nothing: reported, never a gate.
+void VerdictJob::add_control_model(const MeasureOptions& options, ExperimentRecord& record) {
+  const Model random = load_model(random_model(inputs_.checkpoint, spec_.compute.seed),
+                                  spec_.compute, Strictness::lenient, warnings_);
+  MeasureOptions plain = options;
+  plain.sweep.store = nullptr;
+  plain.random_draws = 0;
+  VerdictMeasurement measured = measure_verdict(world_of(random, UnitKind::head), plain);
+  const VerdictResult result = judge(measured.input, {.delta = measured.delta,
+                                                      .seed = spec_.compute.seed,
+                                                      .draws = spec_.sweep.bootstrap,
+                                                      .threads = at::get_num_threads()});
+  std::map<Verdict, int> counts;
+  for (const UnitResult& unit : result.units) ++counts[unit.verdict];
+  add_control(record, "random weights", "reported",
+              "with random weights of the same shape " + std::to_string(counts[Verdict::causal]) +
+                  " of " + count_of(result.units.size(), "head") + " come out causal and " +
+                  std::to_string(counts[Verdict::no_effect]) +
+                  " without effect, at δ = " + format_number(measured.delta, 2));
+}
+
 ExperimentResult VerdictJob::run() {
   const auto start = std::chrono::steady_clock::now();
   validate(spec_);
@@ -243,6 +281,7 @@ ExperimentResult VerdictJob::run() {
   const PositiveControl control = run_positive_control(options.sweep, spec_.compute.seed);
   std::vector<ExperimentRecord> records = {
       judge_world(heads, options, control, "head", description.options_json)};
+  if (spec_.control_model) add_control_model(options, records[0]);
   if (spec_.kv_groups) {
     const VerdictWorld groups = world_of(model, UnitKind::kv_group);
     records.push_back(judge_world(groups, options, control, "kv group", description.options_json));

@@ -31,6 +31,14 @@ std::vector<int> clusters_of(const PairSet& pairs);
 
 UnitSizes unit_sizes(const ModelConfig& config, const PairSet& pairs);
 
+// The items of part `shard` of a list.
+template <typename Item>
+std::vector<Item> part_of_list(const std::vector<Item>& list, const ShardChoice& shard) {
+  const auto count = static_cast<std::ptrdiff_t>(list.size());
+  return {list.begin() + count * (shard.index - 1) / shard.count,
+          list.begin() + count * shard.index / shard.count};
+}
+
 // Settings of a sweep as the options say; mode, verification, threads, seed, budget.
 SweepSettings sweep_settings(const MetricOptions& metric, const SweepOptions& sweep,
                              const ComputeOptions& compute, const ExperimentContext& context);
