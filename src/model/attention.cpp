@@ -97,8 +97,8 @@ Heads project(Run& run, int layer, const at::Tensor& x) {
 at::Tensor join_base(const Run& run, const at::Tensor& base, const at::Tensor& own) {
   const Batch& base_batch = run.shared->base->batch;
   const std::vector<RowFrame>& rows = run.narrowed() ? run.key_frames : run.frames;
-  at::Tensor joined = at::empty({own.size(0), run.n_keys(), own.size(2), own.size(3)},
-                                own.options());
+  at::Tensor joined =
+      at::empty({own.size(0), run.n_keys(), own.size(2), own.size(3)}, own.options());
   for (std::size_t r = 0; r < rows.size(); ++r) {
     const auto b = static_cast<std::int64_t>(r);
     const int base_row = run.shared->base_row[r];
@@ -225,7 +225,8 @@ void show_wanted_maps(Run& run, int layer, const Heads& heads, const MapDemand& 
 
 bool needs_mask(const Run& run, const AttentionSpec& spec) {
   if (run.shared != nullptr || run.narrowed()) {
-    // A fused pass takes its queries for the first ones; one query that sees all keys needs no mask.
+    // A fused pass takes its queries for the first ones; one query that sees all keys needs no
+    // mask.
     return run.n_queries() > 1 ||
            !std::all_of(run.frames.begin(), run.frames.end(), [&](const RowFrame& frame) {
              const KeyRange keys = frame.visible(frame.q_start, spec);
