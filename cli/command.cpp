@@ -48,6 +48,8 @@ constexpr std::array kCommands = {
             "attnscope patch -m my-model --pairs pairs.jsonl --edge knockout --queries last "
             "--keys 0",
             run_patch},
+    Command{"verdict", "Say for every head whether it matters, and whether attention shows it.",
+            "attnscope verdict -m my-model --pairs pairs.jsonl -o verdict.h5", run_verdict},
     Command{"lens", "Show what each layer would answer, and what each head adds to the answer.",
             "attnscope lens -m my-model --prompt \"Once upon a time\" -o lens.h5\n"
             "attnscope lens -m my-model --pairs pairs.jsonl --limit 3 --json",

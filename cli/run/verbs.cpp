@@ -17,6 +17,9 @@ int run_verb(const Envelope& envelope) {
   if (const auto* patch = std::get_if<PatchSpec>(&envelope.spec)) {
     return run_patch(*patch, envelope.command_line);
   }
+  if (const auto* verdict = std::get_if<VerdictSpec>(&envelope.spec)) {
+    return run_verdict(*verdict, envelope.command_line);
+  }
   if (const auto* lens = std::get_if<LensSpec>(&envelope.spec)) {
     return run_lens(*lens, envelope.command_line);
   }

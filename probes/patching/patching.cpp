@@ -166,7 +166,6 @@ void PatchJob::run_sweeps(const Model& model, const std::vector<PatchGroup>& who
   }
   outcome.cells_per_second = seconds > 0 ? runs / seconds : 0;
   outcome.record = records[0];
-  outcome.further_records.assign(records.begin() + 1, records.end());
   output.finish(records, outcome);
   outcome.further_records.assign(records.begin() + 1, records.end());
 }

@@ -278,6 +278,10 @@ ExperimentResult VerdictJob::run() {
   resolved.compute = resolved_compute(spec_.compute, EngineChoice::automatic);
   const RunDescription description = description_of(FileKind::verdict, resolved, inputs_);
   ExperimentOutput output(description, context_, {}, warnings_);
+  if (output.restore(outcome)) {
+    write_report(description, outcome.record);
+    return outcome;
+  }
   const PositiveControl control = run_positive_control(options.sweep, spec_.compute.seed);
   std::vector<ExperimentRecord> records = {
       judge_world(heads, options, control, "head", description.options_json)};

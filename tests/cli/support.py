@@ -17,8 +17,8 @@ ATTNSCOPE = BIN / "attnscope"
 RUNNER = BIN / "attnscope-run"
 MODEL = FIXTURES / "models" / "tiny-random-gpt2"
 
-VERBS = ["demo", "doctor", "inspect", "tokenize", "capture", "ablate", "patch", "lens", "stats",
-         "show", "export", "verify", "merge", "diff"]
+VERBS = ["demo", "doctor", "inspect", "tokenize", "capture", "ablate", "patch", "verdict", "lens",
+         "stats", "show", "export", "verify", "merge", "diff"]
 ERROR_LINE = re.compile(r"^attnscope: error \[[A-Z][A-Z0-9][0-9]{2}\] .+\n$")
 
 
