@@ -45,6 +45,16 @@ class Printed(CliTest):
             self.assertEqual(a["unit"], b["unit"])
             self.assertTrue(math.isclose(a["effect"], b["effect"], rel_tol=1e-9, abs_tol=1e-12))
 
+    def test_direct_effects_in_every_number_type(self):
+        options = ["--effect", "total,direct", "--method", "zero,resample", "--limit", "12"]
+        exact = shown(*options, "--dtype", "f64")["cells"]
+        self.assertEqual({c["method"] for c in exact},
+                         {"zero", "resample", "zero (direct)", "resample (direct)"})
+        scale = max(abs(c["effect"]) for c in exact)
+        for dtype, bound in (("f32", 1e-4), ("bf16", 0.5)):
+            for a, b in zip(exact, shown(*options, "--dtype", dtype)["cells"]):
+                self.assertLess(abs(a["effect"] - b["effect"]), bound * scale, (dtype, a, b))
+
     def test_too_few_prompts_have_no_interval_and_no_p(self):
         result = shown("--limit", "3", "--layers", "0")
         for cell in result["cells"]:
