@@ -110,9 +110,10 @@ void set_up_process(const ProcessOptions& options) {
   // An activation is a few MiB, above the size from which glibc takes fresh pages from the kernel
   // for each allocation; clearing those again in every layer costs more than some of the layer's
   // arithmetic.
-  constexpr int kLargestReused = 1 << 30;
+  constexpr int kLargestReused = 32 << 20;  // the most that glibc takes here
+  constexpr int kKept = 1 << 30;
   mallopt(M_MMAP_THRESHOLD, kLargestReused);
-  mallopt(M_TRIM_THRESHOLD, kLargestReused);
+  mallopt(M_TRIM_THRESHOLD, kKept);
   start_compute_threads(options.threads > 0 ? options.threads : std::max(cores, 1));
 }
 
