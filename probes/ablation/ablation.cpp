@@ -44,13 +44,13 @@ Cells make_cells(const std::vector<UnitSet>& sets, const std::vector<AblationMet
 }
 
 // Cells of the first method by |mean effect|, the largest first.
-std::vector<std::size_t> by_size(const EffectsTable& table, std::size_t n_cells) {
-  const std::size_t n_prompts = table.clusters.size();
+std::vector<std::size_t> by_size(const std::vector<double>& effects, std::size_t n_cells,
+                                 std::size_t n_prompts) {
   std::vector<double> size(n_cells, 0);
   for (std::size_t i = 0; i < n_cells; ++i) {
     double sum = 0;
     for (std::size_t p = 0; p < n_prompts; ++p) {
-      const double effect = table.effects[i * n_prompts + p];
+      const double effect = effects[i * n_prompts + p];
       if (!std::isnan(effect)) sum += effect;
     }
     size[i] = std::abs(sum);
@@ -85,11 +85,11 @@ class AblationJob {
   }
   ExperimentRecord interactions(const Model& model, const std::vector<SweepPrompt>& prompts,
                                 const std::vector<UnitSet>& sets, const MethodValues& values,
-                                const EffectsTable& singles, const SweepSettings& settings,
+                                const std::vector<double>& singles, const SweepSettings& settings,
                                 const std::string& options_json) const;
   ExperimentRecord rerun_in_float32(const std::vector<SweepPrompt>& prompts, const Cells& made,
-                                    const EffectsTable& table, const SweepSettings& settings,
-                                    const std::string& options_json);
+                                    const std::vector<double>& totals,
+                                    const SweepSettings& settings, const std::string& options_json);
   bool wants(EffectChoice effect) const {
     return std::find(effects_.begin(), effects_.end(), effect) != effects_.end();
   }
@@ -162,14 +162,12 @@ ExperimentRecord AblationJob::new_record(const std::string& name,
 
 // Each two of the units with the largest effects: joint effect, and how far it is from the sum of
 // the single ones (synergy, methods B10).
-ExperimentRecord AblationJob::interactions(const Model& model,
-                                           const std::vector<SweepPrompt>& prompts,
-                                           const std::vector<UnitSet>& sets,
-                                           const MethodValues& values, const EffectsTable& singles,
-                                           const SweepSettings& settings,
-                                           const std::string& options_json) const {
+ExperimentRecord AblationJob::interactions(
+    const Model& model, const std::vector<SweepPrompt>& prompts, const std::vector<UnitSet>& sets,
+    const MethodValues& values, const std::vector<double>& singles, const SweepSettings& settings,
+    const std::string& options_json) const {
   const std::size_t n_prompts = prompts.size();
-  std::vector<std::size_t> order = by_size(singles, sets.size());
+  std::vector<std::size_t> order = by_size(singles, sets.size(), n_prompts);
   order.resize(std::min(order.size(), static_cast<std::size_t>(spec_.interactions)));
   std::sort(order.begin(), order.end());
   std::vector<UnitSet> joint;
@@ -191,12 +189,12 @@ ExperimentRecord AblationJob::interactions(const Model& model,
                         .cells = cells.places,
                         .effects = result.effects,
                         .baseline = result.baseline,
-                        .clusters = singles.clusters};
+                        .clusters = clusters_of(inputs_.pairs)};
   for (std::size_t c = 0; c < joint.size(); ++c) {
     for (std::size_t p = 0; p < n_prompts; ++p) {
       table.effects.push_back(result.effects[c * n_prompts + p] -
-                              singles.effects[members[c].first * n_prompts + p] -
-                              singles.effects[members[c].second * n_prompts + p]);
+                              singles[members[c].first * n_prompts + p] -
+                              singles[members[c].second * n_prompts + p]);
     }
   }
   ExperimentRecord record = new_record("interactions", options_json);
@@ -209,19 +207,20 @@ ExperimentRecord AblationJob::interactions(const Model& model,
 // The cells with the largest effects of the first method, again in float32: how far low precision
 // is off, and whether it ranks them alike.
 ExperimentRecord AblationJob::rerun_in_float32(const std::vector<SweepPrompt>& prompts,
-                                               const Cells& made, const EffectsTable& table,
+                                               const Cells& made, const std::vector<double>& totals,
                                                const SweepSettings& settings,
                                                const std::string& options_json) {
   const std::size_t n_prompts = prompts.size();
-  std::vector<std::size_t> order = by_size(table, made.places.size());
+  std::vector<std::size_t> order = by_size(totals, made.places.size(), n_prompts);
   order.resize(std::min(order.size(), static_cast<std::size_t>(spec_.sweep.float32_rerun)));
   ComputeOptions compute = spec_.compute;
   compute.dtype = ComputeDType::f32;
   const Model model =
       load_model(inputs_.checkpoint, compute, strictness_of(spec_.strict), warnings_);
   std::vector<Cell> cells;
-  EffectsTable again = {
-      .methods = {choice_name(methods_[0]) + " (f32)"}, .baseline = {}, .clusters = table.clusters};
+  EffectsTable again = {.methods = {choice_name(methods_[0]) + " (f32)"},
+                        .baseline = {},
+                        .clusters = clusters_of(inputs_.pairs)};
   for (const std::size_t i : order) {
     cells.push_back(made.cells[i]);
     again.cells.push_back(made.places[i]);
@@ -236,8 +235,11 @@ ExperimentRecord AblationJob::rerun_in_float32(const std::vector<SweepPrompt>& p
   double furthest = 0;
   for (std::size_t c = 0; c < order.size(); ++c) {
     for (std::size_t p = 0; p < n_prompts; ++p) {
-      low[c] += table.effects[order[c] * n_prompts + p] / static_cast<double>(n_prompts);
-      high[c] += result.effects[c * n_prompts + p] / static_cast<double>(n_prompts);
+      const double before = totals[order[c] * n_prompts + p];
+      const double after = result.effects[c * n_prompts + p];
+      if (std::isnan(before) || std::isnan(after)) continue;
+      low[c] += before / static_cast<double>(n_prompts);
+      high[c] += after / static_cast<double>(n_prompts);
     }
     furthest = std::max(furthest, std::abs(high[c] - low[c]));
   }
@@ -336,11 +338,12 @@ ExperimentResult AblationJob::run() {
   add_sweep_facts(result, outcome.record);
   std::vector<ExperimentRecord> records = {outcome.record};
   if (spec_.sweep.float32_rerun > 0) {
-    records.push_back(rerun_in_float32(prompts, made, table, settings, description.options_json));
+    records.push_back(
+        rerun_in_float32(prompts, made, result.effects, settings, description.options_json));
   }
   if (spec_.interactions > 1) {
-    records.push_back(
-        interactions(model, prompts, sets, values, table, settings, description.options_json));
+    records.push_back(interactions(model, prompts, sets, values, result.effects, settings,
+                                   description.options_json));
   }
   if (result.non_finite > 0) {
     warnings_.add("NaN or infinite, and stored as NaN: " +

@@ -34,11 +34,12 @@ const AttentionSpec& attention_of(const ModelConfig& config, int layer) {
   return config.layers[static_cast<std::size_t>(layer)].attention;
 }
 
-// Entries of a mean [h d] or [f] that belong to a unit; `axis` is that of the heads.
+// Entries of a mean [h d] or [f] that belong to a unit, whose heads follow each other; `axis` is
+// that of the heads. A view: cells that differ in their position share one value, by which the
+// sweep knows that they are alike.
 at::Tensor entries(const at::Tensor& mean, const std::vector<int>& heads, std::int64_t axis) {
   if (heads.empty()) return mean;
-  std::vector<std::int64_t> indices(heads.begin(), heads.end());
-  return mean.index_select(axis, at::tensor(indices, at::TensorOptions(at::kLong)));
+  return mean.narrow(axis, heads.front(), static_cast<std::int64_t>(heads.size()));
 }
 
 // The sets of every unit of a list of sets at every position.

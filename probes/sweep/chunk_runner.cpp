@@ -9,6 +9,7 @@
 #include "attnscope/support/error.h"
 #include "attnscope/support/philox.h"
 #include "edits.h"
+#include "equal_rows.h"
 
 namespace attnscope {
 namespace {
@@ -58,8 +59,22 @@ ChunkRunner::ChunkRunner(const Model& model, const std::vector<Cell>& cells,
       prompts_(prompts),
       work_(work),
       settings_(settings),
+      row_multiple_(settings.mode == SweepMode::fast ? row_multiple(model) : 1),
       base_(run_base(model, prompts, chunk.prompts, work.needs, settings)) {
   run_variants();
+}
+
+std::vector<RowRef> ChunkRunner::filled_up(std::vector<RowRef> rows) const {
+  const RowRef pad = {rows.front().prompt, kPadCell};
+  while (rows.size() % static_cast<std::size_t>(row_multiple_) != 0) rows.push_back(pad);
+  return rows;
+}
+
+at::Tensor ChunkRunner::filled_up(const at::Tensor& x, std::size_t rows) const {
+  if (!x.defined() || x.size(0) == static_cast<std::int64_t>(rows)) return x;
+  std::vector<std::int64_t> pads(static_cast<std::size_t>(x.dim()), -1);
+  pads[0] = static_cast<std::int64_t>(rows) - x.size(0);
+  return at::cat({x, x.narrow(0, 0, 1).expand(pads)});
 }
 
 at::Tensor ChunkRunner::entry_rows(HookId hook, const std::vector<RowRef>& rows) const {
@@ -101,7 +116,7 @@ BatchFindings ChunkRunner::findings(const std::vector<RowRef>& rows, const Metri
   std::vector<MetricValue> untouched = base_.metric;
   BatchFindings found;
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    if (rows[r].cell >= 0) continue;
+    if (rows[r].cell != kUntouchedCell) continue;
     const auto place = static_cast<std::size_t>(rows[r].prompt);
     untouched[place] = values[r];
     found.untouched =
@@ -121,7 +136,7 @@ BatchFindings ChunkRunner::findings(const std::vector<RowRef>& rows, const Metri
 // other edits make to attn_out there; [q m].
 at::Tensor ChunkRunner::noise(const Cell& cell, const Edit& edit, const RowRef& row) const {
   const ResumePoint point = {edit.hook.layer, LayerPoint::z};
-  const std::vector<RowRef> rows = {{row.prompt, -1}, {row.prompt, -1}};
+  const std::vector<RowRef> rows = filled_up({{row.prompt, -1}, {row.prompt, -1}});
   ResumeInput input = {entry_rows({Site::resid_pre, point.layer}, rows),
                        entry_rows({Site::z, point.layer}, rows).clone()};
   Taps taps;
@@ -243,24 +258,27 @@ BatchFindings ChunkRunner::run_block(const BlockItem& block) const {
   ResumeInput input = {entry_rows(input_hook(point), live), {}};
   if (point.point == LayerPoint::z) input.z = entry_rows({Site::z, point.layer}, live);
   for (const int stop : stops) {
+    const std::vector<RowRef> refs = filled_up(live);
+    input = {filled_up(input.residual, refs.size()), filled_up(input.z, refs.size())};
     Taps taps;
     for (std::size_t r = 0; r < live.size(); ++r) {
       if (live[r].cell < 0) continue;
       add_edits(live[r], static_cast<int>(r), point, stop, input, taps);
     }
-    const ResumeRows rows = resume_rows(live, 0);
+    const ResumeRows rows = resume_rows(refs, 0);
     if (stop > n_layers) {
-      const MetricReader reader = reader_of(live);
+      const MetricReader reader = reader_of(refs);
       const RunResult result =
           model_.run_from(point, input, *base_.keys, rows, taps, options_for(reader));
-      return findings(live, reader, result, resume_batch(base_.keys->batch, rows));
+      return findings(refs, reader, result, resume_batch(base_.keys->batch, rows));
     }
+    const auto n_live = static_cast<std::int64_t>(live.size());
     std::vector<at::Tensor> parts = {model_
                                          .run_from(point, input, *base_.keys, rows, taps,
                                                    {.engine = settings_.engine,
                                                     .logits = {.at = LogitsAt::none},
                                                     .stop_after_layer = stop - 1})
-                                         .hidden};
+                                         .hidden.narrow(0, 0, n_live)};
     for (; next < block.rows.size() && entry_layer(block.rows[next]) == stop; ++next) {
       const auto twin = std::find_if(live.begin(), live.end(), [&](const RowRef& row) {
         return row.cell < 0 && row.prompt == block.rows[next].prompt;
@@ -281,6 +299,7 @@ at::Tensor ChunkRunner::change_of(const Variant& variant, ResumePoint point) con
   std::vector<RowRef> rows;
   for (int p = 0; p < base_.size(); ++p) rows.push_back({p, -1});
   for (int p = 0; p < base_.size(); ++p) rows.push_back({p, 0});
+  rows = filled_up(std::move(rows));
   ResumeInput input = {entry_rows(input_hook(point), rows), {}};
   if (point.point == LayerPoint::z) input.z = entry_rows({Site::z, point.layer}, rows);
   Taps taps;
@@ -354,8 +373,13 @@ BatchFindings ChunkRunner::run_wave(const WaveItem& wave) const {
       parts.push_back(joined.unsqueeze(0));
       live.push_back(row);
     }
+    const std::vector<RowRef> refs = filled_up(live);
+    if (refs.size() > live.size()) {
+      const auto pads = static_cast<std::int64_t>(refs.size() - live.size());
+      parts.push_back(residual.narrow(0, 0, 1).expand({pads, -1, -1}));
+    }
     if (parts.size() > 1) residual = at::cat(parts);
-    const ResumeRows rows = resume_rows(live, wave.first);
+    const ResumeRows rows = resume_rows(refs, wave.first);
     const ResumePoint point = {layer, LayerPoint::resid_pre};
     if (layer < n_layers - 1) {
       residual = model_
@@ -363,13 +387,13 @@ BatchFindings ChunkRunner::run_wave(const WaveItem& wave) const {
                                {.engine = settings_.engine,
                                 .logits = {.at = LogitsAt::none},
                                 .stop_after_layer = layer})
-                     .hidden;
+                     .hidden.narrow(0, 0, static_cast<std::int64_t>(live.size()));
       continue;
     }
-    const MetricReader reader = reader_of(live);
+    const MetricReader reader = reader_of(refs);
     const RunResult result = model_.run_from(point, {.residual = residual, .z = {}}, *base_.keys,
                                              rows, {}, options_for(reader));
-    return findings(live, reader, result, resume_batch(base_.keys->batch, rows));
+    return findings(refs, reader, result, resume_batch(base_.keys->batch, rows));
   }
 }
 

@@ -53,6 +53,10 @@ class ChunkRunner {
   const CellRoute& route(const RowRef& row) const {
     return work_.routes[static_cast<std::size_t>(row.cell)];
   }
+  // `rows` and as many pads as equal rows need.
+  std::vector<RowRef> filled_up(std::vector<RowRef> rows) const;
+  // Values [b …] of live rows with copies of the first for the pads, `rows` in all.
+  at::Tensor filled_up(const at::Tensor& x, std::size_t rows) const;
   at::Tensor entry_rows(HookId hook, const std::vector<RowRef>& rows) const;
   at::Tensor noise(const Cell& cell, const Edit& edit, const RowRef& row) const;
   void add_edits(const RowRef& row, int batch_row, ResumePoint point, int end, ResumeInput& input,
@@ -70,6 +74,7 @@ class ChunkRunner {
   const std::vector<SweepPrompt>& prompts_;
   const SweepWork& work_;
   const SweepSettings& settings_;
+  int row_multiple_ = 1;
   BaseRun base_;
   // By variant: what the residual that the next layer reads changes by, [p n m].
   std::vector<at::Tensor> changes_;

@@ -10,9 +10,21 @@
 namespace attnscope {
 namespace {
 
+// Few columns make a product that treats equal rows in different ways (probes/sweep/README.md).
+constexpr std::int64_t kFewestColumns = 24;
+
 // Metrics that read a few logits only; the others need a whole distribution.
 bool reads_columns(MetricChoice metric) {
   return metric == MetricChoice::logit_diff || metric == MetricChoice::label_logit;
+}
+
+// `columns` and as many of the first others as a product needs; sorted, without duplicates.
+void fill_up(std::vector<std::int64_t>& columns, std::int64_t d_vocab) {
+  for (std::int64_t next = 0; next < std::min(kFewestColumns, d_vocab); ++next) {
+    if (static_cast<std::int64_t>(columns.size()) >= kFewestColumns) break;
+    const auto place = std::lower_bound(columns.begin(), columns.end(), next);
+    if (place == columns.end() || *place != next) columns.insert(place, next);
+  }
 }
 
 bool is_pooled(const ModelConfig& config) {
@@ -65,6 +77,23 @@ double rank_of(const at::Tensor& logits, const std::vector<std::int64_t>& answer
       std::count_if(values, values + logits.numel(), [&](double v) { return v > best; }));
 }
 
+// The loss of a prompt: of all its next tokens, or of those of the positions `at`. A resumed run
+// has the losses of its own positions; those before it are the clean ones.
+double loss_of(const at::Tensor& row, const at::Tensor* clean, const std::vector<int>& at) {
+  const std::int64_t before = clean != nullptr ? clean->size(0) - row.size(0) : 0;
+  const at::Tensor all =
+      before > 0 ? at::cat({clean->narrow(0, 0, before), row}).contiguous() : row.contiguous();
+  if (at.empty()) return all.mean().item<double>();
+  double sum = 0;
+  for (const int position : at) {
+    const std::int64_t n = all.size(0) + 1;
+    const std::int64_t p = position < 0 ? n + position : position;
+    if (p >= n - 1) fail_metric("the last token has no next one to be predicted", "see --at");
+    sum += all.const_data_ptr<double>()[p];
+  }
+  return sum / static_cast<double>(at.size());
+}
+
 // KL(p ‖ q) in nats from log-probabilities; terms with p = 0 are 0.
 double kl_divergence(const at::Tensor& log_p, const at::Tensor& log_q) {
   const at::Tensor p = log_p.exp();
@@ -106,6 +135,7 @@ MetricReader::MetricReader(MetricChoice metric, std::vector<const MetricTarget*>
   }
   std::sort(columns_.begin(), columns_.end());
   columns_.erase(std::unique(columns_.begin(), columns_.end()), columns_.end());
+  fill_up(columns_, config.d_vocab_out);
 }
 
 LogitsRequest MetricReader::request() const {
@@ -179,11 +209,7 @@ MetricValue MetricReader::read_row(const at::Tensor& row, const MetricTarget& ta
     return sum;
   }
   if (metric_ == MetricChoice::loss) {
-    // A resumed run has the losses of its own positions; those before it are the clean ones.
-    const std::int64_t before = clean != nullptr ? clean->size(0) - row.size(0) : 0;
-    const double total = row.sum().item<double>() +
-                         (before > 0 ? clean->narrow(0, 0, before).sum().item<double>() : 0);
-    sum.value = total / static_cast<double>(before + row.size(0));
+    sum.value = loss_of(row, clean, target.at);
     return sum;
   }
   const std::int64_t n =

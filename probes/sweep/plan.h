@@ -34,7 +34,10 @@ struct Variant {
   std::vector<Edit> edits;  // with q_positions cleared: all positions
 };
 
-// One row of a batch: an edited prompt, or (cell −1) an untouched one.
+inline constexpr int kUntouchedCell = -1;
+inline constexpr int kPadCell = -2;  // a row that nobody reads (equal_rows.h)
+
+// One row of a batch: an edited prompt, or an untouched one.
 struct RowRef {
   int prompt = 0;  // place in the chunk
   int cell = -1;

@@ -8,7 +8,9 @@
 #include <cmath>
 #include <exception>
 #include <functional>
+#include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -17,6 +19,7 @@
 #include "attnscope/support/philox.h"
 #include "attnscope/support/text.h"
 #include "chunk_runner.h"
+#include "equal_rows.h"
 #include "plan.h"
 
 namespace attnscope {
@@ -102,6 +105,56 @@ class OneComputeThread {
   int before_;
 };
 
+// Which engine batches of each length use. Exact and naive runs have one row and any engine.
+class SweepEngines {
+ public:
+  SweepEngines(const Model& model, const std::vector<SweepPrompt>& prompts,
+               const SweepSettings& settings)
+      : asked_(settings.engine) {
+    if (settings.mode != SweepMode::fast) return;
+    const c10::InferenceMode inference;
+    for (const SweepPrompt& prompt : prompts) {
+      const auto length = static_cast<int>(prompt.row.ids.size());
+      if (by_length_.contains(length)) continue;
+      const std::optional<Engine> engine = engine_of_equal_rows(model, length, asked_);
+      by_length_[length] = engine.value_or(asked_);
+      rows_are_equal_ = rows_are_equal_ && engine;
+    }
+    // Cells that change patterns are then compared with a clean run that has explicit ones too.
+    if (!rows_are_equal_ && asked_ == Engine::automatic) asked_ = Engine::reference;
+  }
+
+  bool rows_are_equal() const { return rows_are_equal_; }
+  Engine asked() const { return asked_; }
+  Engine of_length(int length) const {
+    const auto found = by_length_.find(length);
+    return !rows_are_equal_ || found == by_length_.end() ? asked_ : found->second;
+  }
+  // "auto", "auto, reference".
+  std::string words() const {
+    if (!rows_are_equal_) return std::string(engine_name(asked_)) + ", one cell a run";
+    std::set<std::string> names;
+    for (const auto& [length, engine] : by_length_) names.insert(engine_name(engine));
+    if (names.empty()) names.insert(engine_name(asked_));
+    std::string list;
+    for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+    return list;
+  }
+
+ private:
+  Engine asked_;
+  bool rows_are_equal_ = true;
+  std::map<int, Engine> by_length_;
+};
+
+// Where rows of a batch would not be treated alike, cells run one by one.
+SweepSettings with_possible_mode(SweepSettings settings, const SweepEngines& engines) {
+  if (engines.rows_are_equal()) return settings;
+  settings.mode = SweepMode::exact;
+  settings.engine = engines.asked();
+  return settings;
+}
+
 class Sweep {
  public:
   Sweep(const Model& model, const std::vector<Cell>& cells, const std::vector<SweepPrompt>& prompts,
@@ -109,8 +162,9 @@ class Sweep {
       : model_(model),
         cells_(cells),
         prompts_(prompts),
-        settings_(settings),
-        work_(plan_work(model, cells, prompts, settings)),
+        engines_(model, prompts, settings),
+        settings_(with_possible_mode(settings, engines_)),
+        work_(plan_work(model, cells, prompts, settings_)),
         shards_(cut_shards(work_)),
         start_(Clock::now()) {}
 
@@ -126,13 +180,15 @@ class Sweep {
   void keep(const std::vector<SweepRow>& rows, SweepResult& result) const;
   void measure_floor(SweepResult& result) const;
   void verify(SweepResult& result) const;
-  void check_complete(SweepResult& result) const;
+  void check_cells() const;
   void check_stop() const;
   void report(std::size_t measured);
+
   const Model& model_;
   const std::vector<Cell>& cells_;
   const std::vector<SweepPrompt>& prompts_;
-  const SweepSettings& settings_;
+  SweepEngines engines_;
+  SweepSettings settings_;
   SweepWork work_;
   std::vector<Shard> shards_;
   Clock::time_point start_;
@@ -214,7 +270,9 @@ void Sweep::run_part(const Part& part, int workers, std::vector<SweepRow>& rows)
   check_stop();
   const Chunk& chunk = work_.chunks[part.chunk];
   const c10::InferenceMode inference;
-  const ChunkRunner runner(model_, cells_, prompts_, work_, chunk, settings_);
+  SweepSettings settings = settings_;
+  settings.engine = engines_.of_length(chunk.length);
+  const ChunkRunner runner(model_, cells_, prompts_, work_, chunk, settings);
   if (part.begin == 0) {
     for (std::size_t p = 0; p < chunk.prompts.size(); ++p) {
       const std::int64_t prompt = chunk.prompts[p];
@@ -271,7 +329,10 @@ void Sweep::keep(const std::vector<SweepRow>& rows, SweepResult& result) const {
       const auto place = static_cast<std::size_t>(row.cell * result.n_prompts + row.prompt);
       result.effects[place] = row.value;
       if (!result.placebo_effects.empty()) result.placebo_effects[place] = row.placebo;
-      if (!std::isfinite(row.value)) ++result.non_finite;
+      if (!std::isfinite(row.value)) {
+        ++result.non_finite;
+        result.effects[place] = kNotMeasured;
+      }
     }
   }
 }
@@ -341,17 +402,15 @@ void Sweep::verify(SweepResult& result) const {
   }
 }
 
-// A cell that ran on no prompt has said nothing.
-void Sweep::check_complete(SweepResult& result) const {
-  for (std::int64_t cell = 0; cell < result.n_cells; ++cell) {
-    bool measured = false;
-    for (std::int64_t p = 0; p < result.n_prompts && !measured; ++p) {
-      measured = !std::isnan(result.effect(cell, p)) || result.non_finite > 0;
-    }
-    if (measured) continue;
-    throw Error(ErrorKind::input, "SW05",
-                {.where = cells_[static_cast<std::size_t>(cell)].name,
-                 .what = "this cell never fired: no prompt has what it changes"});
+// A cell that exists on no prompt would say nothing.
+void Sweep::check_cells() const {
+  for (const Cell& cell : cells_) {
+    const bool exists = std::any_of(prompts_.begin(), prompts_.end(),
+                                    [&](const SweepPrompt& p) { return exists_on(cell, p); });
+    if (exists) continue;
+    throw Error(
+        ErrorKind::input, "SW05",
+        {.where = cell.name, .what = "this cell never fired: no prompt has what it changes"});
   }
 }
 
@@ -366,6 +425,7 @@ SweepResult Sweep::run() {
                  .got = "about " + format_bytes(result.plan.memory_bytes),
                  .next = "use fewer --threads or shorter prompts, or raise --budget"});
   }
+  check_cells();
   result.n_cells = result.plan.cells;
   result.n_prompts = result.plan.prompts;
   const auto size = static_cast<std::size_t>(result.plan.runs);
@@ -392,10 +452,9 @@ SweepResult Sweep::run() {
     keep(rows, result);
     if (settings_.store != nullptr) settings_.store->save(shard, rows);
   }
-  check_complete(result);
   measure_floor(result);
   verify(result);
-  result.engine = engine_name(settings_.engine);
+  result.engine = engines_.words();
   result.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
   return result;
 }
@@ -404,6 +463,7 @@ SweepResult Sweep::run() {
 
 SweepPlan plan_sweep(const Model& model, const std::vector<Cell>& cells,
                      const std::vector<SweepPrompt>& prompts, const SweepSettings& settings) {
+  const OneComputeThread alone;
   return Sweep(model, cells, prompts, settings).plan();
 }
 

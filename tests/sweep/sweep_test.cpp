@@ -101,6 +101,7 @@ TEST_P(SweepTest, FastEqualsNaive) {
   const std::vector<SweepPrompt> prompts = prompts_of_unequal_length();
   SweepSettings settings = {.metric = metric_of(model), .verify = 0, .batch_tokens = 64};
   const SweepResult fast = run_sweep(model, cells, prompts, settings);
+  EXPECT_EQ(fast.engine.find("one cell a run"), std::string::npos) << "nothing is compared";
   settings.mode = SweepMode::naive;
   const SweepResult naive = run_sweep(model, cells, prompts, settings);
   for (std::size_t i = 0; i < fast.effects.size(); ++i) {

@@ -15,8 +15,8 @@ namespace attnscope {
 
 // What the metric reads of one prompt. Lists of answers count by their mean.
 struct MetricTarget {
-  // Positions that are read; several count by their mean. Empty: the last one; of loss and
-  // embedding shift all.
+  // Positions that are read; several count by their mean. Empty: the last one; of loss (predictions
+  // made at these positions) and embedding shift all.
   std::vector<int> at;
   std::vector<std::int64_t> answers;
   std::vector<std::int64_t> wrongs;

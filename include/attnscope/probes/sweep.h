@@ -139,7 +139,7 @@ struct SweepResult {
   double batch_difference = 0;
   std::int64_t verified = 0;
   double verify_difference = kNotMeasured;  // largest |effect − naive effect| among them
-  std::int64_t non_finite = 0;              // effects that are NaN or infinite though measured
+  std::int64_t non_finite = 0;  // effects that are NaN though measured; infinite ones are made NaN
   std::string engine;
   double seconds = 0;
   SweepPlan plan;
