@@ -199,10 +199,7 @@ Values PathRunner::receive(const UnitSet& sender, const Values& donor, const Val
       };
     }
     if (options_.mlps == FrozenMlps::off || model_.config().mlp == MlpKind::none) continue;
-    const bool sends = std::any_of(sender.begin(), sender.end(), [&](const UnitId& unit) {
-      return unit.kind == UnitKind::mlp && unit.layer == l;
-    });
-    if (sends) continue;
+    // A sending MLP is overwritten below, at the positions it sends from.
     taps.interventions.push_back({.hook = {Site::mlp_out, l},
                                   .operation = Operation::set,
                                   .value = clean.at({Site::mlp_out, l})});
