@@ -32,7 +32,9 @@ at::Tensor mlp(Run& run, int layer, const at::Tensor& x) {
     const std::int64_t width = in.size(-1) / 2;
     const at::Tensor pre = run.tap(Site::mlp_pre, layer, in.narrow(-1, 0, width));
     const at::Tensor linear = run.tap(Site::mlp_pre_linear, layer, in.narrow(-1, width, width));
-    post = activate(run.config.activation, pre) * linear;
+    post = activate(run.config.activation, pre);
+    const bool fresh = !run.differentiable() && run.config.activation != Activation::identity;
+    post = fresh ? post.mul_(linear) : post * linear;
   } else {
     post = activate(run.config.activation, run.tap(Site::mlp_pre, layer, in));
   }

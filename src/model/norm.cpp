@@ -15,8 +15,10 @@ at::Tensor normalize(Run& run, const Norm& norm, const at::Tensor& x,
   if (sites) scale = run.tap(sites->scale, sites->layer, scale);
   at::Tensor normalized = centred / scale;
   if (sites) normalized = run.tap(sites->normalized, sites->layer, normalized);
-  at::Tensor y = normalized * norm.gain;
-  if (norm.bias.defined()) y = y + norm.bias;
+  // Nobody else holds the quotient unless its site is used: memory that is warm is reused.
+  const bool held = run.differentiable() || (sites && run.used(sites->normalized, sites->layer));
+  at::Tensor y = held ? normalized * norm.gain : normalized.mul_(norm.gain);
+  if (norm.bias.defined()) y = held ? y + norm.bias : y.add_(norm.bias);
   return y.to(x.scalar_type());
 }
 
