@@ -269,8 +269,8 @@ ExperimentResult AblationJob::run() {
   if (has_method(methods_, AblationMethod::resample)) {
     draw_donors(prompts, clusters, spec_.compute.seed);
   }
-  if (has_method(methods_, AblationMethod::mean_pos) && spec_.reference.empty()) {
-    check_equal_lengths(prompts);
+  if (has_method(methods_, AblationMethod::mean_pos)) {
+    check_equal_lengths(prompts, reference_rows());
   }
   AblateSpec resolved = spec_;
   resolved.compute = resolved_compute(spec_.compute, EngineChoice::automatic);

@@ -1,0 +1,313 @@
+// The whole verb on the demo model: what the records say against plain runs of the model.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <functional>
+#include <sstream>
+
+#include "attnscope/data/pairs.h"
+#include "attnscope/probes/experiment_run.h"
+#include "attnscope/probes/patching.h"
+#include "attnscope/storage/reader.h"
+#include "attnscope/storage/verify.h"
+#include "attnscope/support/error.h"
+#include "parity/recorder.h"
+#include "testing/temp_folder.h"
+
+namespace attnscope::testing {
+namespace {
+
+const std::string kDemo = std::string(ATTNSCOPE_SOURCE_DIR) + "/probes/demo/";
+
+PatchSpec demo_spec() {
+  PatchSpec spec;
+  spec.model = kDemo + "tiny-english";
+  spec.pairs.pairs_file = kDemo + "pairs/agreement.jsonl";
+  spec.pairs.limit = 4;
+  spec.compute.device = "cpu";
+  spec.compute.dtype = ComputeDType::f64;
+  spec.sweep.per_prompt = true;
+  spec.sweep.bootstrap = 200;
+  return spec;
+}
+
+std::string code_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return "";
+}
+
+class PlainRuns {
+ public:
+  explicit PlainRuns(const PatchSpec& spec)
+      : inputs_(open_inputs({.model = spec.model, .pairs = spec.pairs, .encoding = spec.encoding},
+                            warnings_)),
+        model_(load_model(inputs_.checkpoint, spec.compute, Strictness::lenient, warnings_)) {}
+
+  const Model& model() const { return model_; }
+  const std::vector<EncodedPair>& pairs() const { return inputs_.pairs.pairs; }
+  Batch batch(std::size_t p, bool corrupt) const {
+    return make_batch({{.ids = corrupt ? pairs()[p].corrupt->ids : pairs()[p].clean.ids}});
+  }
+  at::Tensor value(HookId hook, std::size_t p, bool corrupt) const {
+    return run_and_record(model_, batch(p, corrupt), {hook}).values.at(hook);
+  }
+  double metric(std::size_t p, bool corrupt, const std::vector<Intervention>& changes = {}) const {
+    Taps taps;
+    taps.interventions = changes;
+    const at::Tensor last = run_and_record(model_, batch(p, corrupt), {}, taps).output[0][-1];
+    return (last[pairs()[p].answers[0]] - last[pairs()[p].wrongs[0]]).item<double>();
+  }
+
+ private:
+  Warnings warnings_;
+  ExperimentInputs inputs_;
+  Model model_;
+};
+
+// The value of `hook` in the other run of the pair, at one position and head.
+Intervention from_other(const PlainRuns& plain, HookId hook, std::size_t p, bool other_is_corrupt,
+                        int position, int head) {
+  Intervention change = {
+      .hook = hook, .operation = Operation::set, .value = plain.value(hook, p, other_is_corrupt)};
+  const bool map = hook.site == Site::pattern;
+  if (position >= 0) {
+    change.q_positions = {position};
+    change.value = change.value.narrow(map ? 2 : 1, position, 1);
+  }
+  if (head >= 0) {
+    change.heads = {head};
+    change.value = change.value.narrow(map ? 1 : 2, head, 1);
+  }
+  return change;
+}
+
+TEST(RunPatching, EveryGridInBothDirections) {
+  const PlainRuns plain(demo_spec());
+  struct Case {
+    Site site;
+    const char* by;
+  };
+  for (const Case& grid :
+       {Case{Site::resid_pre, "layer,pos"}, Case{Site::attn_out, "layer,pos"},
+        Case{Site::mlp_out, "layer,pos"}, Case{Site::z, "layer,head"}, Case{Site::q, "layer,head"},
+        Case{Site::k, "layer,head,pos"}, Case{Site::v, "layer,head"},
+        Case{Site::pattern, "layer,head"}, Case{Site::pattern, "layer,head,pos"}}) {
+    for (const PatchDirection direction : {PatchDirection::denoise, PatchDirection::noise}) {
+      PatchSpec spec = demo_spec();
+      spec.sites = site_info(grid.site).short_name;
+      spec.by = grid.by;
+      spec.direction = direction;
+      spec.layers = "0-1";
+      if (spec.by == "layer,head,pos") spec.positions = "3,8";
+      const ExperimentResult result = run_patching(spec);
+      const ExperimentRecord& record = result.record;
+      const bool runs_corrupt = direction == PatchDirection::denoise;
+      const auto& names = record.text("cells")->values;
+      const auto& all = record.array("per_prompt")->values;
+      int moved = 0;
+      for (std::size_t p = 0; p < 4; ++p) {
+        const double clean = plain.metric(p, false);
+        const double corrupt = plain.metric(p, true);
+        const double base = runs_corrupt ? corrupt : clean;
+        EXPECT_NEAR(record.array("baseline")->values[p], base, 1e-11);
+        for (std::size_t c = 0; c < names.size(); c += names.size() / 5 + 1) {
+          const HookId hook = {grid.site, static_cast<int>(record.integer("layers")->values[c])};
+          const double patched =
+              plain.metric(p, runs_corrupt,
+                           {from_other(plain, hook, p, !runs_corrupt,
+                                       static_cast<int>(record.integer("positions")->values[c]),
+                                       static_cast<int>(record.integer("heads")->values[c]))});
+          EXPECT_NEAR(all[c * 4 + p], patched - base, 1e-11) << spec.sites << " " << names[c];
+          moved += std::abs(patched - base) > 1e-6 ? 1 : 0;
+        }
+      }
+      EXPECT_GE(moved, 1) << spec.sites << " " << spec.by;
+    }
+  }
+}
+
+// r = (M − M_corrupt) / (M_clean − M_corrupt), the mean over the prompts that have a denominator.
+TEST(RunPatching, RecoveryIsUnclippedAndDropsSmallDenominators) {
+  const PlainRuns plain(demo_spec());
+  std::vector<double> span;
+  for (std::size_t p = 0; p < 4; ++p) {
+    span.push_back(plain.metric(p, false) - plain.metric(p, true));
+  }
+  std::vector<double> sizes;
+  for (const double s : span) sizes.push_back(std::abs(s));
+  std::sort(sizes.begin(), sizes.end());
+  for (const PatchDirection direction : {PatchDirection::denoise, PatchDirection::noise}) {
+    PatchSpec spec = demo_spec();
+    spec.direction = direction;
+    spec.floor = (sizes[0] + sizes[1]) / 2;
+    const ExperimentResult result = run_patching(spec);
+    const ExperimentRecord& record = result.record;
+    EXPECT_EQ(*record.integer_attribute("dropped"), 1);
+    const auto& all = record.array("per_prompt")->values;
+    const auto& recovery = record.array("recovery")->values;
+    for (std::size_t c = 0; c < recovery.size(); ++c) {
+      double sum = 0;
+      for (std::size_t p = 0; p < 4; ++p) {
+        if (std::abs(span[p]) < spec.floor) continue;
+        const double base = direction == PatchDirection::denoise ? 0 : span[p];
+        sum += (all[c * 4 + p] + base) / span[p] / 3;
+      }
+      EXPECT_NEAR(recovery[c], sum, 1e-10);
+    }
+  }
+}
+
+// All positions of the first layer's input are the whole other prompt.
+TEST(RunPatching, TheLastLayersOutputIsTheOtherAnswer) {
+  PatchSpec spec = demo_spec();
+  spec.sites = "resid_post";
+  spec.positions = "last";
+  const ExperimentResult result = run_patching(spec);
+  const std::size_t last = result.record.text("cells")->values.size() - 1;
+  EXPECT_NEAR(result.record.array("recovery")->values[last], 1, 1e-11);
+}
+
+TEST(RunPatching, Edges) {
+  const PlainRuns plain(demo_spec());
+  PatchSpec spec = demo_spec();
+  spec.edges = "knockout,value-zero";
+  spec.queries = "last";
+  spec.keys = "2-3";
+  for (const char* by : {"", "layer,head"}) {
+    spec.by = by;
+    spec.window = spec.by.empty() ? 2 : 1;
+    const ExperimentResult result = run_patching(spec);
+    const ExperimentRecord& record = result.record;
+    EXPECT_EQ(record.name, "edges");
+    const auto& all = record.array("per_prompt")->values;
+    const std::size_t n_cells = record.text("cells")->values.size();
+    for (std::size_t m = 0; m < 2; ++m) {
+      for (std::size_t c = 0; c < n_cells; ++c) {
+        const auto layer = static_cast<int>(record.integer("layers")->values[c]);
+        Intervention cut = {.hook = {m == 0 ? Site::attn_scores : Site::pattern, layer},
+                            .operation = m == 0 ? Operation::minus_infinity : Operation::zero,
+                            .q_positions = {-1},
+                            .k_positions = {2, 3}};
+        std::vector<Intervention> changes;
+        if (spec.by.empty()) {
+          changes = {cut};
+          cut.hook.layer = layer + 1;
+          if (layer + 1 < plain.model().config().n_layers) changes.push_back(cut);
+        } else {
+          cut.heads = {static_cast<int>(record.integer("heads")->values[c])};
+          changes = {cut};
+        }
+        for (std::size_t p = 0; p < 4; ++p) {
+          EXPECT_NEAR(all[(m * n_cells + c) * 4 + p],
+                      plain.metric(p, false, changes) - plain.metric(p, false), 1e-11)
+              << record.text("methods")->values[m] << " " << record.text("cells")->values[c];
+        }
+      }
+    }
+  }
+}
+
+TEST(RunPatching, PathsAreStored) {
+  const TempFolder folder;
+  PatchSpec spec = demo_spec();
+  spec.senders = "0.1,mlp:0,0.2+1.3";
+  spec.receivers = "2.0.q,2.1.k,mlp:3";
+  spec.output.out = folder.file("paths.h5");
+  const ExperimentResult result = run_patching(spec);
+  EXPECT_EQ(result.record.text("cells")->values,
+            (std::vector<std::string>{"0.1", "mlp:0", "0.2+1.3"}));
+  EXPECT_EQ(*result.record.text_attribute("receivers"), "2.0.q, 2.1.k, mlp:3");
+  EXPECT_TRUE(verify_file(result.path).findings.empty());
+}
+
+std::string bytes_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// Stops once enough cells have run.
+class Stopper final : public ProgressListener {
+ public:
+  explicit Stopper(std::int64_t after) : after_(after) {}
+  void update(const ProgressState& state) override {
+    if (state.items_done >= after_) stop = true;
+  }
+  std::atomic<bool> stop = false;
+
+ private:
+  std::int64_t after_;
+};
+
+// Interrupted anywhere and resumed: the same bytes, and what was committed is not run again.
+TEST(RunPatching, InterruptedAndResumedIsTheSameFile) {
+  const TempFolder folder;
+  PatchSpec spec = demo_spec();
+  spec.sites = "resid_pre,z,v";
+  spec.compute.dtype = ComputeDType::f32;
+  spec.output.out = folder.file("whole.h5");
+  run_patching(spec);
+  const std::string expected = bytes_of(spec.output.out);
+  ASSERT_FALSE(expected.empty());
+  for (const std::int64_t after : {1, 60, 200, 230}) {
+    spec.output.out = folder.file("run" + std::to_string(after) + ".h5");
+    Stopper stopper(after);
+    ExperimentContext context;
+    context.stop = &stopper.stop;
+    context.progress = &stopper;
+    spec.output.resume = false;
+    EXPECT_EQ(code_of([&] { run_patching(spec, context); }).substr(0, 2), "SW") << after;
+    EXPECT_TRUE(bytes_of(spec.output.out).empty());
+    spec.output.resume = true;
+    run_patching(spec);
+    EXPECT_EQ(bytes_of(spec.output.out), expected) << after;
+    // A finished run stays as it is.
+    run_patching(spec);
+    EXPECT_EQ(bytes_of(spec.output.out), expected) << after;
+  }
+}
+
+TEST(RunPatching, BadInputIsNamed) {
+  const TempFolder folder;
+  PatchSpec spec = demo_spec();
+  const std::string misaligned = folder.file("misaligned.jsonl");
+  std::ofstream(misaligned)
+      << R"({"clean": "The tree is", "corrupt": "The tree is a", "answer": " red", "wrong": " old"})"
+      << "\n"
+      << R"({"clean": "The tree is", "corrupt": "The house is", "answer": " red", "wrong": " old"})"
+      << "\n";
+  spec.pairs.pairs_file = misaligned;
+  EXPECT_EQ(code_of([&] { run_patching(spec); }).substr(0, 2), "PA");
+  spec.pairs.skip_misaligned = true;
+  EXPECT_EQ(run_patching(spec).misaligned, 1);
+
+  spec = demo_spec();
+  spec.metric.metric = MetricChoice::kl;
+  EXPECT_EQ(code_of([&] { run_patching(spec); }), "PT04");
+  spec = demo_spec();
+  spec.sites = "ln1_scale";
+  EXPECT_NE(code_of([&] { run_patching(spec); }), "");
+  spec = demo_spec();
+  spec.sites = "z";
+  spec.by = "layer,pos";
+  EXPECT_EQ(code_of([&] { run_patching(spec); }), "PT02");
+  spec = demo_spec();
+  spec.edges = "knockout";
+  EXPECT_NE(code_of([&] { run_patching(spec); }), "");
+  spec = demo_spec();
+  spec.positions = "200";
+  EXPECT_NE(code_of([&] { run_patching(spec); }), "");
+  // A word that no prompt has.
+  spec.positions = "\"zebra\"";
+  EXPECT_NE(code_of([&] { run_patching(spec); }), "");
+}
+
+}  // namespace
+}  // namespace attnscope::testing
