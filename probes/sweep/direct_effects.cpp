@@ -179,12 +179,16 @@ void DirectChunk::measure(DirectEffects& out) const {
     std::vector<at::Tensor> changes;
     for (const std::size_t i : list) changes.push_back(residual_change(cells_[i]));
     const ResidualPart part = place.second ? ResidualPart::attn_out : ResidualPart::mlp_out;
-    const at::Tensor outputs = path_.outputs_after(place.first, part, at::cat(changes, 1));
+    const at::Tensor change = at::cat(changes, 1);  // [r n m]
+    // Heads with a hidden layer give rows of another number other bits: no change is no effect.
+    const at::Tensor moves = (change != 0).any(-1).cpu();
+    const at::Tensor outputs = path_.outputs_after(place.first, part, change);
     const std::vector<MetricValue> values = read(outputs);
     for (std::size_t p = 0; p < base_.prompts.size(); ++p) {
       for (std::size_t n = 0; n < list.size(); ++n) {
         if (!exists_on(cells_[list[n]], prompt(static_cast<int>(p)))) continue;
-        const MetricValue& value = values[p * list.size() + n];
+        const bool moved = moves.const_data_ptr<bool>()[p * list.size() + n];
+        const MetricValue& value = moved ? values[p * list.size() + n] : clean[p];
         const std::size_t at =
             list[n] * prompts_.size() + static_cast<std::size_t>(base_.prompts[p]);
         out.effects[at] = value.value - clean[p].value;
