@@ -72,6 +72,11 @@ std::optional<int> lone_position(const Cell& cell) {
     if (!single || !is_local_site(edit.hook.site)) return std::nullopt;
     if (edit.source == ValueSource::noise || edit.k_set >= 0) return std::nullopt;
     if (edit.hook.layer != cell.edits[0].hook.layer) return std::nullopt;
+    // What changes keys and values reaches other positions within the layer: alone it is the
+    // layer's input, together with others it is not.
+    if ((edit.hook.site == Site::resid_pre) != (cell.edits[0].hook.site == Site::resid_pre)) {
+      return std::nullopt;
+    }
     if (position && *position != edit.q_positions[0]) return std::nullopt;
     position = edit.q_positions[0];
   }
