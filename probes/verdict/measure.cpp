@@ -44,6 +44,11 @@ class Measurer {
   void measure_conditional();
   void measure_random();
   void measure_joint();
+  std::vector<SweepPrompt> estimation_prompts(const std::vector<int>& indices) const {
+    std::vector<SweepPrompt> prompts;
+    for (const int p : indices) prompts.push_back(world_.prompts[static_cast<std::size_t>(p)]);
+    return prompts;
+  }
   double mean_over(Half half, const std::vector<double>& values, std::size_t row) const;
   bool could_be_none(std::size_t unit) const;
   std::vector<std::size_t> strongest(Half half) const;
@@ -141,7 +146,10 @@ bool Measurer::could_be_none(std::size_t unit) const {
       });
 }
 
+// On the estimation half, which is all that the rule reads of them.
 void Measurer::measure_conditional() {
+  const std::vector<int> indices = prompts_of(Half::estimation, world_.halves, world_.clusters);
+  const std::vector<SweepPrompt> estimation = estimation_prompts(indices);
   const std::vector<std::size_t> given_units = units_to_condition_on(
       out_.input, std::min<std::size_t>(static_cast<std::size_t>(options_.conditions), units()));
   for (std::size_t m = 0; m < options_.methods.size(); ++m) {
@@ -155,15 +163,16 @@ void Measurer::measure_conditional() {
       }
     }
     SweepResult joint;
-    if (!cells.empty()) joint = run_sweep(world_.model, cells, world_.prompts, further());
+    if (!cells.empty()) joint = run_sweep(world_.model, cells, estimation, further());
     for (const std::size_t given : given_units) {
       ConditionalEffects effects = {.method = m, .given = given, .values = {}};
       effects.values.assign(units() * n_prompts_, kNotMeasured);
       for (std::size_t c = 0; c < places.size(); ++c) {
         if (places[c].first != given) continue;
-        for (std::size_t p = 0; p < n_prompts_; ++p) {
+        for (std::size_t i = 0; i < indices.size(); ++i) {
+          const auto p = static_cast<std::size_t>(indices[i]);
           effects.values[places[c].second * n_prompts_ + p] =
-              joint.effects[c * n_prompts_ + p] -
+              joint.effects[c * indices.size() + i] -
               out_.input.methods[m].total[given * n_prompts_ + p];
         }
       }
@@ -192,12 +201,8 @@ void Measurer::measure_random() {
   std::erase_if(chosen, [&](std::size_t unit) {
     return std::abs(mean_over(Half::estimation, out_.input.methods[0].total, unit)) < out_.delta;
   });
-  std::vector<SweepPrompt> prompts;
-  for (std::size_t p = 0; p < n_prompts_; ++p) {
-    if (world_.halves[static_cast<std::size_t>(world_.clusters[p])] == Half::estimation) {
-      prompts.push_back(world_.prompts[p]);
-    }
-  }
+  const std::vector<SweepPrompt> prompts =
+      estimation_prompts(prompts_of(Half::estimation, world_.halves, world_.clusters));
   if (chosen.empty() || prompts.empty()) return;
   std::vector<Cell> cells;
   for (const std::size_t unit : chosen) {
