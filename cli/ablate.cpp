@@ -56,6 +56,10 @@ int run_ablate(const Command& command, const CommandLine& line) {
     add_positions_note(verb, "pairs");
     add_compute_options(options, spec.compute);
     add_sweep_options(options, spec.sweep);
+    options.integer(
+        {"--rerun-f32", "K",
+         "also run the K largest cells in float32, to see what a shorter --dtype costs"},
+        {0, 1 << 30}, spec.float32_rerun);
     add_experiment_output_options(options, spec.output);
     options.flag({"--per-prompt", "", "also store the effect on each prompt"},
                  spec.sweep.per_prompt);

@@ -108,8 +108,6 @@ void add_sweep_options(Options& options, SweepOptions& sweep) {
                 [&sweep](const std::string& text, const std::string& option) {
                   sweep.verify = static_cast<int>(Options::parse_bounded(text, kAnyCount, option));
                 });
-  options.integer({"--rerun-f32", "K", "run the K largest cells again in float32"}, kAnyCount,
-                  sweep.float32_rerun);
   options.integer({"--resamples", "N", "draws of bootstraps and of sign flips"}, {100, 10'000'000},
                   sweep.bootstrap);
 }

@@ -15,7 +15,7 @@ void add_pair_options(Verb& verb, PairSource& pairs);
 void add_pair_file_options(Verb& verb, PairSource& pairs);
 // --metric and --at.
 void add_metric_options(Verb& verb, MetricOptions& metric);
-// --exact, --naive, --verify, --rerun-f32 and --resamples; the group is "How to compute".
+// --exact, --naive, --verify and --resamples; the group is "How to compute".
 void add_sweep_options(Options& options, SweepOptions& sweep);
 // -o and what belongs to it; without -o an experiment prints and writes nothing.
 void add_experiment_output_options(Options& options, DeliveryOptions& output);

@@ -44,7 +44,6 @@ int run_verdict(const Command& command, const CommandLine& line) {
     options.text({"--html", "FILE", "the report (default: the name of -o with .html)"}, spec.html);
     options.flag({"--per-prompt", "", "also store the effect on each prompt"},
                  spec.sweep.per_prompt);
-    add_shard_option(options, "cells", spec.shard);
     options.group("Strictness");
     add_rule_options(options, spec.strict, spec.fail_on_nan);
     verb.note(

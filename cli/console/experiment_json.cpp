@@ -218,6 +218,9 @@ std::string experiment_json(const ExperimentResult& result) {
   out["seconds"] = value_json(result.seconds);
   out["cells_per_second"] = value_json(result.cells_per_second);
   out["path"] = result.path.empty() ? Json() : value_json(result.path);
+  if (result.record.kind == "verdict") {
+    out["html"] = result.html.empty() ? Json() : value_json(result.html);
+  }
   out["sha256"] = result.sha256.empty() ? Json() : Json(result.sha256);
   out["warnings"] = result.warnings;
   return out.dump(2);

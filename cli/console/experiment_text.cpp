@@ -6,9 +6,8 @@
 
 #include "attnscope/render/effect_view.h"
 #include "attnscope/render/experiment_view.h"
-#include "attnscope/support/error.h"
 #include "attnscope/support/text.h"
-#include "attnscope/support/utf8.h"
+#include "console/effect_text.h"
 #include "console/output.h"
 #include "console/run_text.h"
 #include "console/table.h"
@@ -18,40 +17,6 @@ namespace {
 
 constexpr int kRows = 15;          // of a table of effects
 constexpr int kMostColumns = 128;  // of a grid: heads have fewer, neurons have more
-constexpr const char* kNone = "-";
-
-std::string number_text(double value, int digits = 4) {
-  return std::isfinite(value) ? format_number(value, digits) : kNone;
-}
-
-std::string interval_text(double low, double high) {
-  if (!std::isfinite(low) || !std::isfinite(high)) return kNone;
-  return "[" + format_number(low, 3) + ", " + format_number(high, 3) + "]";
-}
-
-std::string safe(const std::string& text) {
-  return escape_untrusted(text, 4096);
-}
-
-double mean_of(const NamedArray* array) {
-  double sum = 0;
-  int count = 0;
-  if (array == nullptr) return std::nan("");
-  for (const double value : array->values) {
-    if (!std::isfinite(value)) continue;
-    sum += value;
-    ++count;
-  }
-  return count == 0 ? std::nan("") : sum / count;
-}
-
-std::string joined_texts(const ExperimentRecord& record, const char* name) {
-  const NamedTexts* texts = record.text(name);
-  std::string out;
-  if (texts == nullptr) return out;
-  for (const std::string& line : texts->values) out += safe(line) + "\n";
-  return out;
-}
 
 // "recovery" and the like: further numbers that a table shows where they are there.
 struct ExtraColumn {
@@ -84,14 +49,15 @@ std::string table_of(const EffectView& table, int method, const std::vector<int>
   const bool verdicts = table.record().integer("verdict") != nullptr;
   if (verdicts) columns.push_back({"verdict"});
   Table text(columns);
+  const double smallest = smallest_p(table.record());
   for (const int cell : cells) {
     const std::int64_t n = table.n(method, cell);
     Table::Row row = {
         safe(table.cell_name(cell)),
         number_text(table.effect(method, cell)),
         interval_text(table.number("ci_low", method, cell), table.number("ci_high", method, cell)),
-        number_text(table.number("p", method, cell), 2),
-        number_text(table.number("p_adjusted", method, cell), 2),
+        p_text(table.number("p", method, cell), smallest),
+        p_text(table.number("p_adjusted", method, cell), smallest),
         n < 0 ? kNone : std::to_string(n)};
     for (const ExtraColumn& column : extra) {
       row.push_back(number_text(table.number(column.array, method, cell)));
@@ -160,37 +126,6 @@ std::string methods_not_run(const EffectView& table) {
   return "Other methods: not run (" + join(missing, ", ") + ").\n";
 }
 
-std::string heading(const ExperimentResult& result) {
-  const ExperimentRecord& record = result.record;
-  const double baseline = mean_of(record.array("baseline"));
-  std::string text = safe(record.name) + " of " + safe(result.model) + " on " +
-                     count_of(static_cast<std::uint64_t>(result.prompts), "prompt");
-  if (result.clusters > 0 && result.clusters != result.prompts) {
-    text += " in " + count_of(static_cast<std::uint64_t>(result.clusters), "group");
-  }
-  text += ": metric " + safe(record.metric);
-  if (std::isfinite(baseline)) text += ", " + format_number(baseline, 4) + " without a change";
-  text += ".\nAn effect is the metric after the change minus the metric before it; noise floor " +
-          number_text(record.noise_floor, 2) + ".\n";
-  if (result.misaligned > 0) {
-    text += "Left out because they do not align: " +
-            count_of(static_cast<std::uint64_t>(result.misaligned), "pair") + ".\n";
-  }
-  return text;
-}
-
-std::string checks(const ExperimentResult& result) {
-  std::string text;
-  const auto cells = result.record.integer_attribute("verify_cells");
-  if (cells && *cells > 0) {
-    text += "Run again by the slow loop: " + count_of(static_cast<std::uint64_t>(*cells), "cell") +
-            ", largest difference " +
-            number_text(result.record.number_attribute("verify_max_difference").value_or(NAN), 2) +
-            ".\n";
-  }
-  return text + computed_text(result);
-}
-
 // What `export` can draw of it.
 const char* figure_of(const EffectView& table) {
   if (table.measures() > 0) return "scatter";
@@ -236,12 +171,7 @@ std::string record_text(const ExperimentRecord& record, int rows, const Terminal
 
 std::string experiment_text(const ExperimentResult& result, const TerminalStyle& style) {
   const EffectView table(result.record);
-  std::string text = joined_texts(result.record, "paragraph");
-  if (!text.empty()) text += "\n";
-  if (const std::string why = joined_texts(result.record, "withheld"); !why.empty()) {
-    text += "withheld: " + why + "\n";
-  }
-  text += heading(result);
+  std::string text = heading_text(result);
   for (int method = 0; method < table.methods(); ++method) {
     text += "\n" + method_text(table, method, kRows, style);
   }
@@ -254,7 +184,7 @@ std::string experiment_text(const ExperimentResult& result, const TerminalStyle&
   }
   text += "\n";
   if (lacks_intervals(table)) text += "Too few prompts (or groups) for intervals.\n";
-  text += methods_not_run(table) + joined_texts(result.record, "notes") + checks(result);
+  text += methods_not_run(table) + joined_texts(result.record, "notes") + checks_text(result);
   if (!result.path.empty()) {
     text += "Wrote " + safe(result.path) + ".\nNext: attnscope export " + shell_path(result.path) +
             " --figure " + figure_of(table) + " -o figure.svg\n";

@@ -10,7 +10,7 @@
 namespace attnscope::console {
 
 // What was measured, the largest effects of each method as a table, and all of them as a grid
-// where the units fill one; for a verdict its paragraph first.
+// where the units fill one.
 std::string experiment_text(const ExperimentResult& result, const TerminalStyle& style);
 
 // A record that was read from a file: its paragraph, the `rows` largest effects of each method and

@@ -212,7 +212,7 @@ ExperimentRecord AblationJob::rerun_in_float32(const std::vector<SweepPrompt>& p
                                                const std::string& options_json) {
   const std::size_t n_prompts = prompts.size();
   std::vector<std::size_t> order = by_size(totals, made.places.size(), n_prompts);
-  order.resize(std::min(order.size(), static_cast<std::size_t>(spec_.sweep.float32_rerun)));
+  order.resize(std::min(order.size(), static_cast<std::size_t>(spec_.float32_rerun)));
   ComputeOptions compute = spec_.compute;
   compute.dtype = ComputeDType::f32;
   const Model model =
@@ -337,7 +337,7 @@ ExperimentResult AblationJob::run() {
   add_effects(table, estimates(), outcome.record);
   add_sweep_facts(result, outcome.record);
   std::vector<ExperimentRecord> records = {outcome.record};
-  if (spec_.sweep.float32_rerun > 0) {
+  if (spec_.float32_rerun > 0) {
     records.push_back(
         rerun_in_float32(prompts, made, result.effects, settings, description.options_json));
   }

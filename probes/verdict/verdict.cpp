@@ -44,7 +44,10 @@ class VerdictJob {
   ExperimentRecord judge_world(const VerdictWorld& world, const MeasureOptions& options,
                                const PositiveControl& control, const std::string& noun,
                                const std::string& options_json);
-  void write_report(const RunDescription& description, const ExperimentRecord& record) const;
+  void write_report(const RunDescription& description, ExperimentResult& outcome) const;
+  WriteMode html_mode() const {
+    return spec_.output.force || spec_.output.resume ? WriteMode::replace : WriteMode::create;
+  }
   std::string html_path() const;
   void add_control_model(const MeasureOptions& options, ExperimentRecord& record);
 
@@ -96,10 +99,11 @@ int VerdictJob::add_source(std::vector<SweepPrompt>& prompts) const {
   if (named == prompts.size()) return static_cast<int>(prompts[0].position_sets.size()) - 1;
   if (!spec_.sources.empty()) {
     throw Error(ErrorKind::input, "VD11",
-                {.where = "--sources",
+                {.where = "--source",
                  .what = "not every pair names tokens in column " + quote(name),
-                 .expected = std::to_string(prompts.size()) + " pairs",
-                 .got = std::to_string(named)});
+                 .expected = std::to_string(prompts.size()) + " pairs that do",
+                 .got = std::to_string(named),
+                 .next = "name another column, or fill it in every pair"});
   }
   return -1;
 }
@@ -196,8 +200,7 @@ std::string VerdictJob::html_path() const {
   return out.empty() ? "" : out.substr(0, out.rfind('.')) + ".html";
 }
 
-void VerdictJob::write_report(const RunDescription& description,
-                              const ExperimentRecord& record) const {
+void VerdictJob::write_report(const RunDescription& description, ExperimentResult& outcome) const {
   const std::string path = html_path();
   if (path.empty()) return;
   VerdictReport report;
@@ -205,10 +208,9 @@ void VerdictJob::write_report(const RunDescription& description,
   report.run = run_info(description.compute, description.options_json);
   report.prompts = static_cast<std::int64_t>(inputs_.pairs.pairs.size());
   report.clusters = inputs_.pairs.n_clusters;
-  report.record = record;
-  const WriteMode mode =
-      spec_.output.force || spec_.output.resume ? WriteMode::replace : WriteMode::create;
-  write_file_atomically(path, verdict_report_html(report), mode);
+  report.record = outcome.record;
+  write_file_atomically(path, verdict_report_html(report), html_mode());
+  outcome.html = path;
 }
 
 // One more line among the controls of a record.
@@ -274,12 +276,13 @@ ExperimentResult VerdictJob::run() {
     outcome.warnings = warnings_.lines();
     return outcome;
   }
+  if (!html_path().empty()) check_can_write(html_path(), html_mode());
   VerdictSpec resolved = spec_;
   resolved.compute = resolved_compute(spec_.compute, EngineChoice::automatic);
   const RunDescription description = description_of(FileKind::verdict, resolved, inputs_);
   ExperimentOutput output(description, context_, {}, warnings_);
   if (output.restore(outcome)) {
-    write_report(description, outcome.record);
+    write_report(description, outcome);
     return outcome;
   }
   const PositiveControl control = run_positive_control(options.sweep, spec_.compute.seed);
@@ -294,7 +297,7 @@ ExperimentResult VerdictJob::run() {
   outcome.record = records[0];
   output.finish(records, outcome);
   outcome.further_records.assign(records.begin() + 1, records.end());
-  write_report(description, records[0]);
+  write_report(description, outcome);
   outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return outcome;
 }

@@ -58,7 +58,6 @@ void visit_sweep(Visitor& v, Options& o) {
   v("verify", o.verify, Effect::content);
   v("per_prompt", o.per_prompt, Effect::content);
   v("resamples", o.bootstrap, Effect::content);
-  v("rerun_f32", o.float32_rerun, Effect::content);
 }
 
 template <typename Visitor, typename Options>
@@ -130,6 +129,7 @@ struct Fields<AblateSpec> {
     v("vector", s.vector_file, Effect::delivery);
     v("interactions", s.interactions, Effect::content);
     v("leave_one_in", s.leave_one_in, Effect::content);
+    v("rerun_f32", s.float32_rerun, Effect::content);
     visit_sweep(v, s.sweep);
     visit_compute(v, s.compute);
     v("strict", s.strict, Effect::content);
@@ -192,7 +192,6 @@ struct Fields<VerdictSpec> {
     visit_compute(v, s.compute);
     v("strict", s.strict, Effect::content);
     v("fail_on_nan", s.fail_on_nan, Effect::content);
-    v("shard", s.shard, Effect::delivery);
     visit_output(v, s.output);
   }
 };

@@ -76,7 +76,6 @@ void check_sweep(const SweepOptions& s) {
   if (s.exact && s.naive) refuse("--naive", "contradicts --exact");
   check_range(s.verify, -1, 1 << 30, "--verify");
   check_range(s.bootstrap, 100, 10'000'000, "--resamples");
-  check_range(s.float32_rerun, 0, 1 << 30, "--rerun-f32");
 }
 
 void check_delivery(const DeliveryOptions& output, const PairSource& pairs) {
@@ -100,10 +99,15 @@ void check_common(const Spec& s) {
 }
 
 template <typename Spec>
-void check_sharded_sweep(const Spec& s) {
+void check_measured_sweep(const Spec& s) {
   check_metric(s.pairs, s.metric);
   check_list(s.layers, "--layers");
   check_sweep(s.sweep);
+}
+
+template <typename Spec>
+void check_sharded_sweep(const Spec& s) {
+  check_measured_sweep(s);
   check_shard(s.shard);
   if (s.shard != ShardChoice{} && s.output.out.empty()) refuse("--shard", "needs --out");
 }
@@ -219,6 +223,7 @@ void validate(const AblateSpec& s) {
            "--corrupt, or --pairs FILE with several prompts", "one prompt");
   }
   check_range(s.interactions, 0, 10'000, "--interactions");
+  check_range(s.float32_rerun, 0, 1 << 30, "--rerun-f32");
   if (s.interactions == 1) refuse("--interactions", "needs at least two units", "2 or more", "1");
 }
 
@@ -246,7 +251,7 @@ void validate(const PatchSpec& s) {
 
 void validate(const VerdictSpec& s) {
   check_common(s);
-  check_sharded_sweep(s);
+  check_measured_sweep(s);
   if (is_inline(s.pairs)) {
     refuse("--pairs", "is missing; a verdict needs many prompts", "", "", "give --pairs FILE");
   }
@@ -263,6 +268,9 @@ void validate(const VerdictSpec& s) {
   }
   check_range(s.random_draws, 20, 1'000'000, "--controls");
   if (!s.html.empty() && s.output.out.empty()) refuse("--html", "needs --out");
+  if (!s.html.empty() && !s.html.ends_with(".html")) {
+    refuse("--html", "not a name for a report", "a name that ends in .html", quote(s.html));
+  }
   if (!s.html.empty()) check_output_is_no_input(s.html, {s.pairs.pairs_file, s.output.out});
 }
 

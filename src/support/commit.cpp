@@ -57,12 +57,7 @@ void commit_file(const std::string& temporary, const std::string& path, WriteMod
       create ? ::link(temporary.c_str(), path.c_str()) : ::rename(temporary.c_str(), path.c_str());
   const int error = errno;
   if (create || status != 0) ::unlink(temporary.c_str());
-  if (status != 0 && create && error == EEXIST) {
-    throw Error(ErrorKind::output, "OU02",
-                {.where = escape_untrusted(path, 4096),
-                 .what = "the file exists already",
-                 .next = "choose another -o, or replace it with --force"});
-  }
+  if (status != 0 && create && error == EEXIST) fail_because_it_exists(path);
   if (status != 0) fail(path, "cannot give the file its name", error);
   sync_folder(folder_of(path));
 }

@@ -102,6 +102,13 @@ void check_output_is_no_input(const std::string& output, const std::vector<std::
   }
 }
 
+void fail_because_it_exists(const std::string& path) {
+  throw Error(ErrorKind::output, "OU02",
+              {.where = escape_untrusted(path, 4096),
+               .what = "the file exists already",
+               .next = "choose another -o, or replace it with --force"});
+}
+
 void fail_to_create(const std::string& path, int error) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::path(path).has_parent_path() ? fs::path(path).parent_path() : ".";
@@ -115,6 +122,14 @@ void fail_to_create(const std::string& path, int error) {
                .what = missing ? "the folder " + shown + " does not exist"
                                : "cannot create a file in the folder " + shown + ": " + why,
                .next = missing ? "make the folder, or choose another -o" : "choose another -o"});
+}
+
+void check_can_write(const std::string& path, WriteMode mode) {
+  struct stat info {};
+  const bool exists = ::lstat(path.c_str(), &info) == 0;
+  if (exists && mode == WriteMode::create) fail_because_it_exists(path);
+  if (exists && S_ISDIR(info.st_mode)) fail_to_create(path, EISDIR);
+  if (::access(folder_of(path).c_str(), W_OK | X_OK) != 0) fail_to_create(path, errno);
 }
 
 void write_file_atomically(const std::string& path, std::string_view content, WriteMode mode) {

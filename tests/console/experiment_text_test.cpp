@@ -85,17 +85,17 @@ TEST(ExperimentText, OnlyTheLargestOfManyAreListed) {
   EXPECT_EQ(lines_with(text, "s84").size(), 0U);
 }
 
-TEST(ExperimentText, AVerdictBeginsWithItsFinding) {
+TEST(ExperimentText, TheSmallestPThatTheDrawsCanGiveIsABound) {
   ExperimentResult result = testing::small_result();
-  result.record.kind = "verdict";
-  result.record.integers.push_back({"verdict", {"cell"}, {3}, {1, -1, 0}});
-  result.record.integers.push_back({"unspecific", {"cell"}, {3}, {1, 0, 0}});
-  result.record.texts.push_back({"paragraph", {}, {}, {"Attention is a poor guide."}});
-  result.record.texts.push_back({"withheld", {}, {}, {"a control failed"}});
+  result.record.spec_json = R"({"resamples": 10000})";
+  for (NamedArray& array : result.record.arrays) {
+    if (array.name == "p") array.values.assign(array.values.size(), 1.0 / 10001);
+    if (array.name == "p_adjusted") array.values.assign(array.values.size(), 2.0 / 10001);
+  }
   const std::string text = text_of(result);
-  EXPECT_TRUE(text.starts_with("Attention is a poor guide.\n")) << text;
-  EXPECT_NE(text.find("withheld: a control failed"), std::string::npos);
-  EXPECT_NE(text.find("causal, unspecific"), std::string::npos);
+  EXPECT_NE(text.find(" ≤0.0001 "), std::string::npos) << text;
+  EXPECT_NE(text.find(" 0.0002 "), std::string::npos) << text;
+  EXPECT_EQ(text.find("≤0.0002"), std::string::npos) << text;
 }
 
 TEST(ExperimentText, NamesOfAFileCannotHarmTheTerminal) {

@@ -58,12 +58,8 @@ PairSource unusual_pairs() {
           .limit = 1LL << 40};
 }
 
-constexpr SweepOptions kUnusualSweep = {.exact = true,
-                                        .naive = true,
-                                        .verify = 0,
-                                        .per_prompt = true,
-                                        .bootstrap = 500,
-                                        .float32_rerun = 6};
+constexpr SweepOptions kUnusualSweep = {
+    .exact = true, .naive = true, .verify = 0, .per_prompt = true, .bootstrap = 500};
 const EncodingOptions kUnusualEncoding = {BosMode::on, InvalidUtf8::replace, ChatChoice::gemma};
 const ComputeOptions kUnusualCompute = {"cuda", ComputeDType::f64, EngineChoice::reference, 2, 3, 4,
                                         5};
@@ -86,6 +82,7 @@ AblateSpec unusual_ablate() {
   s.vector_file = "v.npy";
   s.interactions = 3;
   s.leave_one_in = true;
+  s.float32_rerun = 6;
   s.sweep = kUnusualSweep;
   s.compute = kUnusualCompute;
   s.strict = true;
@@ -142,7 +139,6 @@ VerdictSpec unusual_verdict() {
   s.compute = kUnusualCompute;
   s.strict = true;
   s.fail_on_nan = true;
-  s.shard = {2, 3};
   s.output = kUnusualOutput;
   return s;
 }
@@ -179,8 +175,8 @@ void expect_complete(const Spec& unusual, std::size_t options) {
 
 TEST(SpecRoundTrip, EveryFieldOfTheExperimentsComesBack) {
   expect_complete(unusual_ablate(), 52);
-  expect_complete(unusual_patch(), 55);
-  expect_complete(unusual_verdict(), 49);
+  expect_complete(unusual_patch(), 54);
+  expect_complete(unusual_verdict(), 47);
   expect_complete(unusual_lens(), 35);
 }
 

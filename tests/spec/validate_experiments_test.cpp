@@ -159,7 +159,7 @@ TEST(ValidateAblate, NamesTheOption) {
       {"--naive", [](auto& s) { s.sweep.naive = s.sweep.exact = true; }},
       {"--verify", [](auto& s) { s.sweep.verify = -2; }},
       {"--resamples", [](auto& s) { s.sweep.bootstrap = 99; }},
-      {"--rerun-f32", [](auto& s) { s.sweep.float32_rerun = -1; }},
+      {"--rerun-f32", [](auto& s) { s.float32_rerun = -1; }},
       {"--out", [](auto& s) { s.output.out = "run.txt"; }},
       {"--resume", [](auto& s) { s.output.resume = true; }},
       {"--force", [](auto& s) { s.output.force = true; }},

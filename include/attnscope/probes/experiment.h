@@ -29,6 +29,7 @@ struct ExperimentResult {
   std::string plan;                               // in words
   std::string path;                               // OUT.h5; empty without -o and after a dry run
   std::string sha256;                             // of OUT.h5
+  std::string html;                               // verdict: the report, where one was written
   std::int64_t prompts = 0;
   std::int64_t clusters = 0;
   std::int64_t misaligned = 0;

@@ -49,7 +49,6 @@ struct SweepOptions {
   int verify = -1;          // --verify K: cells run again naively; −1 = 1 %, at least 3; 0 = none
   bool per_prompt = false;  // --per-prompt: also store every prompt's effect
   int bootstrap = 10000;    // --resamples: draws of bootstraps and sign flips
-  int float32_rerun = 0;    // --rerun-f32 K: run the K largest cells again in float32
 
   bool operator==(const SweepOptions&) const = default;
 };
@@ -71,6 +70,7 @@ struct AblateSpec {
   std::string vector_file;        // --vector FILE.npy|.json: the fixed vector [d]
   int interactions = 0;           // --interactions K: pairs of the K largest single effects
   bool leave_one_in = false;      // --leave-one-in: all units but one
+  int float32_rerun = 0;          // --rerun-f32 K: run the K largest cells again in float32
   SweepOptions sweep;
   ComputeOptions compute;
   bool strict = false;
@@ -126,7 +126,6 @@ struct VerdictSpec {
   ComputeOptions compute;
   bool strict = false;
   bool fail_on_nan = false;
-  ShardChoice shard;
   DeliveryOptions output;
 
   bool operator==(const VerdictSpec&) const = default;

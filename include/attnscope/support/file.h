@@ -48,8 +48,15 @@ enum class WriteMode { create, replace };
 // WriteMode::create an existing `path` is an error (exit 3). Errors name `path`.
 void write_file_atomically(const std::string& path, std::string_view content, WriteMode mode);
 
+// To be asked before long work: throws (exit 3) what write_file_atomically would because of a file
+// that exists or of a folder that is absent or takes no files.
+void check_can_write(const std::string& path, WriteMode mode);
+
 // Throws OU02 (exit 3) that says why no file could be made at `path`, which gave the errno `error`.
 [[noreturn]] void fail_to_create(const std::string& path, int error);
+
+// Throws OU02 (exit 3): `path` is there already and is kept.
+[[noreturn]] void fail_because_it_exists(const std::string& path);
 
 // Throws (exit 2) if `output` is one of `inputs`, by this or another name: --force must not cost
 // the user what the command was about to read.

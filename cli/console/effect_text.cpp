@@ -1,0 +1,92 @@
+#include "console/effect_text.h"
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "attnscope/support/text.h"
+#include "attnscope/support/utf8.h"
+#include "console/run_text.h"
+
+namespace attnscope::console {
+namespace {
+
+double mean_of(const NamedArray* array) {
+  double sum = 0;
+  int count = 0;
+  if (array == nullptr) return std::nan("");
+  for (const double value : array->values) {
+    if (!std::isfinite(value)) continue;
+    sum += value;
+    ++count;
+  }
+  return count == 0 ? std::nan("") : sum / count;
+}
+
+}  // namespace
+
+std::string number_text(double value, int digits) {
+  return std::isfinite(value) ? format_number(value, digits) : kNone;
+}
+
+std::string interval_text(double low, double high) {
+  if (!std::isfinite(low) || !std::isfinite(high)) return kNone;
+  return "[" + format_number(low, 3) + ", " + format_number(high, 3) + "]";
+}
+
+std::string safe(const std::string& text) {
+  return escape_untrusted(text, 4096);
+}
+
+double smallest_p(const ExperimentRecord& record) {
+  const auto options = nlohmann::json::parse(record.spec_json, nullptr, false);
+  if (!options.is_object() || !options.contains("resamples")) return 0;
+  const auto& draws = options["resamples"];
+  return draws.is_number_unsigned() ? 1 / (1 + draws.get<double>()) : 0;
+}
+
+std::string p_text(double p, double smallest) {
+  const bool bound = p <= smallest * (1 + 1e-9);
+  return (bound ? "≤" : "") + number_text(p, 2);
+}
+
+std::string joined_texts(const ExperimentRecord& record, const char* name) {
+  const NamedTexts* texts = record.text(name);
+  std::string out;
+  if (texts == nullptr) return out;
+  for (const std::string& line : texts->values) out += safe(line) + "\n";
+  return out;
+}
+
+std::string heading_text(const ExperimentResult& result) {
+  const ExperimentRecord& record = result.record;
+  const double baseline = mean_of(record.array("baseline"));
+  std::string text = safe(record.name) + " of " + safe(result.model) + " on " +
+                     count_of(static_cast<std::uint64_t>(result.prompts), "prompt");
+  if (result.clusters > 0 && result.clusters != result.prompts) {
+    text += " in " + count_of(static_cast<std::uint64_t>(result.clusters), "group");
+  }
+  text += ": metric " + safe(record.metric);
+  if (std::isfinite(baseline)) text += ", " + format_number(baseline, 4) + " without a change";
+  text += ".\nAn effect is the metric after the change minus the metric before it; noise floor " +
+          number_text(record.noise_floor, 2) + ".\n";
+  if (result.misaligned > 0) {
+    text += "Left out because they do not align: " +
+            count_of(static_cast<std::uint64_t>(result.misaligned), "pair") + ".\n";
+  }
+  return text;
+}
+
+std::string checks_text(const ExperimentResult& result) {
+  std::string text;
+  const auto cells = result.record.integer_attribute("verify_cells");
+  if (cells && *cells > 0) {
+    text += "Run again by the slow loop: " + count_of(static_cast<std::uint64_t>(*cells), "cell") +
+            ", largest difference " +
+            number_text(result.record.number_attribute("verify_max_difference").value_or(NAN), 2) +
+            ".\n";
+  }
+  return text + computed_text(result);
+}
+
+}  // namespace attnscope::console

@@ -1,0 +1,32 @@
+// File: effect_text.h
+// What the texts about an experiment have in common.
+#pragma once
+
+#include <string>
+
+#include "attnscope/probes/experiment.h"
+
+namespace attnscope::console {
+
+// What stands where there is no value.
+inline constexpr const char* kNone = "-";
+
+std::string number_text(double value, int digits = 4);
+std::string interval_text(double low, double high);
+
+// The smallest p that the record's draws can give; 0 where it does not say how many they were.
+double smallest_p(const ExperimentRecord& record);
+// "≤0.0001" for the smallest: with more draws it might have been less.
+std::string p_text(double p, double smallest);
+
+// Text of a file or of a user, safe on a terminal.
+std::string safe(const std::string& text);
+// The lines of a text of the record; empty without one.
+std::string joined_texts(const ExperimentRecord& record, const char* name);
+
+// What was measured, on what.
+std::string heading_text(const ExperimentResult& result);
+// How it was checked and computed.
+std::string checks_text(const ExperimentResult& result);
+
+}  // namespace attnscope::console

@@ -1,0 +1,113 @@
+#include "console/verdict_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "attnscope/render/effect_view.h"
+#include "attnscope/support/text.h"
+#include "console/effect_text.h"
+#include "console/output.h"
+#include "console/table.h"
+
+namespace attnscope::console {
+namespace {
+
+constexpr std::size_t kRows = 15;
+constexpr int kDigits = 3;
+constexpr int kMass = 0;  // the first attention measure
+
+// The largest |effect| of a unit under any method; −1 where none is known.
+double strength(const EffectView& table, int cell) {
+  double most = -1;
+  for (int m = 0; m < table.methods(); ++m) {
+    const double effect = std::fabs(table.effect(m, cell));
+    if (effect > most) most = effect;
+  }
+  return most;
+}
+
+std::vector<int> by_strength(const EffectView& table) {
+  std::vector<int> cells(static_cast<std::size_t>(table.cells()));
+  std::iota(cells.begin(), cells.end(), 0);
+  std::stable_sort(cells.begin(), cells.end(),
+                   [&](int a, int b) { return strength(table, a) > strength(table, b); });
+  return cells;
+}
+
+std::string verdict_of(const EffectView& table, int cell) {
+  const auto level = table.verdict(cell);
+  return std::string(level ? verdict_name(*level) : kNone) +
+         (table.is_marked("unspecific", cell) ? ", unspecific" : "");
+}
+
+// `noun` is what the units are, in the plural.
+std::string table_of(const ExperimentRecord& record, const std::string& noun) {
+  const EffectView table(record);
+  std::vector<int> cells = by_strength(table);
+  cells.resize(std::min(cells.size(), kRows));
+  std::vector<Table::Column> columns = {{"unit"}};
+  if (table.measures() > 0) columns.push_back({safe(table.measure_name(kMass)), Align::right});
+  for (int m = 0; m < table.methods(); ++m) {
+    columns.push_back({safe(table.method_name(m)), Align::right});
+  }
+  columns.push_back({"direct", Align::right});
+  const bool verdicts = record.integer("verdict") != nullptr;
+  if (verdicts) columns.push_back({"verdict"});
+  Table text(columns);
+  for (const int cell : cells) {
+    Table::Row row = {safe(table.cell_name(cell))};
+    if (table.measures() > 0) row.push_back(number_text(table.attention(kMass, cell), kDigits));
+    for (int m = 0; m < table.methods(); ++m) {
+      row.push_back(number_text(table.effect(m, cell), kDigits));
+    }
+    row.push_back(number_text(table.number("direct", 0, cell), kDigits));
+    if (verdicts) row.push_back(verdict_of(table, cell));
+    text.add(std::move(row));
+  }
+  const auto all = static_cast<std::size_t>(table.cells());
+  const std::string which = all > cells.size() ? "The " + std::to_string(cells.size()) +
+                                                     " strongest of " + std::to_string(all) + " "
+                                               : "All " + std::to_string(all) + " ";
+  return which + noun + ", effect by method; direct: of " + safe(table.method_name(0)) +
+         " without what later layers make of it:\n" + text.text();
+}
+
+std::string controls_of(const ExperimentRecord& record) {
+  const NamedTexts* names = record.text("controls");
+  const NamedTexts* results = record.text("control_results");
+  const NamedTexts* details = record.text("control_details");
+  if (names == nullptr || results == nullptr || details == nullptr) return "";
+  Table text({{"control"}, {"result"}, {"what it says"}});
+  for (std::size_t i = 0; i < names->values.size(); ++i) {
+    text.add({safe(names->values[i]), safe(results->values[i]), safe(details->values[i])});
+  }
+  return text.text();
+}
+
+std::string written_of(const ExperimentResult& result) {
+  if (result.path.empty()) return "";
+  const std::string report = result.html.empty() ? "" : " and " + safe(result.html);
+  return "Wrote " + safe(result.path) + report + ".\nNext: attnscope export " +
+         shell_path(result.path) + " --figure scatter -o figure.svg\n";
+}
+
+}  // namespace
+
+std::string verdict_text(const ExperimentResult& result) {
+  const ExperimentRecord& record = result.record;
+  std::string text = joined_texts(record, "paragraph") + "\n";
+  if (const std::string why = joined_texts(record, "withheld"); !why.empty()) {
+    text += "withheld: " + why + "\n";
+  }
+  text += heading_text(result) + "\n" + table_of(record, "heads");
+  for (const ExperimentRecord& further : result.further_records) {
+    text += "\n" + joined_texts(further, "paragraph") + table_of(further, "key-value heads");
+  }
+  text += "\n" + controls_of(record) + "\n" + checks_text(result);
+  return text + (result.path.empty() ? "--json prints" : "--json and the file hold") +
+         " every unit, with intervals.\n" + written_of(result);
+}
+
+}  // namespace attnscope::console

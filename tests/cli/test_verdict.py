@@ -1,0 +1,154 @@
+"""attnscope verdict: the finding, its file and its report, and every bad input."""
+import json
+import unittest
+
+import support
+from support import CliTest, run
+
+try:
+    import h5py
+except ImportError:
+    h5py = None
+
+FAST = ["--resamples", "500", "--layers", "0,1", "--verify", "0"]
+
+
+def verdict(*arguments, pairs=None, **options):
+    return run("verdict", "-m", support.MODEL, "--pairs", pairs or support.pairs_file(),
+               *arguments, **options)
+
+
+class Printed(CliTest):
+    def test_the_finding_comes_first_and_what_was_written_last(self):
+        out = self.assert_ok(verdict(*FAST, "-o", "v.h5", cwd=self.folder)).out
+        places = [out.index(part) for part in
+                  ("attention mass is", "All 8 heads", "known answer", "Wrote v.h5 and v.html.")]
+        self.assertEqual(places, sorted(places))
+        self.assertEqual(out.count("\nunit "), 1, out)
+        header = next(line for line in out.splitlines() if line.startswith("unit "))
+        self.assertEqual(header.split(), ["unit", "attention", "mass", "zero", "mean", "resample",
+                                          "direct", "verdict"])
+        rows = out[out.index(header):].split("\n\n")[0].splitlines()[1:]
+        self.assertEqual(sorted(row.split()[0] for row in rows),
+                         sorted(f"{layer}.{head}" for layer in range(2) for head in range(4)))
+        strengths = [max(abs(float(number)) for number in row.split()[2:5]) for row in rows]
+        self.assertEqual(strengths, sorted(strengths, reverse=True))
+
+    def test_json_of_every_head_and_method(self):
+        result = json.loads(self.assert_ok(verdict(*FAST, "--kv-groups", "--json")).out)
+        methods = ["zero", "mean", "resample"]
+        self.assertEqual([(c["method"], c["unit"]) for c in result["cells"]],
+                         [(m, f"{l}.{h}") for m in methods for l in range(2) for h in range(4)])
+        self.assertIsInstance(result["baseline"], float)
+        for cell in result["cells"]:
+            low, high = cell["ci"]
+            self.assertTrue(low <= cell["effect"] <= high, cell)
+            self.assertTrue(0 < cell["p"] <= cell["p_adjusted"] <= 1, cell)
+            self.assertEqual(cell["n"], 24)  # one half chooses, the other is measured
+            self.assertIn(cell["verdict"], ("causal", "no effect", "undetermined",
+                                            "undetermined (backed up)"))
+        self.assertEqual(result["control_results"]["values"][0], "passed")
+        self.assertIn("attention mass", result["paragraph"])
+        self.assertEqual(result["verdict_kv"]["cells"][0]["unit"], "kv:0.0")
+        self.assertIsNone(result["path"])
+        self.assertIsNone(result["html"])
+
+    def test_fewer_than_twenty_groups_withhold_it(self):
+        result = self.assert_ok(verdict(*FAST, "--limit", "12", "--json"))
+        found = json.loads(result.out)
+        self.assertIn("20", found["withheld"])
+        self.assertTrue(found["paragraph"].startswith("No verdicts"))
+        for cell in found["cells"]:  # and three groups give no interval
+            self.assertNotIn("verdict", cell)
+            self.assertIsNone(cell["ci"])
+            self.assertIsNone(cell["p"])
+            self.assertIsInstance(cell["effect"], float)
+        text = self.assert_ok(verdict(*FAST, "--limit", "12")).out
+        self.assertIn("withheld: ", text)
+        self.assertNotIn("undetermined", text)
+
+
+class Files(CliTest):
+    def test_the_report_is_named_and_never_overwritten(self):
+        report = self.folder / "v.html"
+        report.write_text("precious")
+        arguments = [*FAST, "-o", "v.h5"]
+        self.assert_error(verdict(*arguments, cwd=self.folder), 3, "v.html", "--force")
+        self.assertEqual([p.name for p in self.folder.iterdir()], ["v.html"])
+        self.assertEqual(report.read_text(), "precious")
+        found = json.loads(self.assert_ok(verdict(*arguments, "--force", "--json",
+                                                  cwd=self.folder)).out)
+        self.assertEqual((found["path"], found["html"]), ("v.h5", "v.html"))
+        self.assertIn("<html", report.read_text())
+        self.assert_ok(run("verify", self.folder / "v.h5"))
+
+    def test_places_where_no_report_can_be(self):
+        (self.folder / "there.html").mkdir()
+        (self.folder / "file").write_text("")
+        for name, code in (("absent/v.html", 3), ("there.html", 3), ("file/v.html", 3),
+                           ("v.json", 2), ("v.h5", 2)):
+            self.assert_error(verdict(*FAST, "-o", "v.h5", "--html", name, cwd=self.folder), code,
+                              name)
+            self.assertFalse((self.folder / "v.h5").exists())
+        self.assert_error(verdict(*FAST, "--html", "v.html"), 2, "--html", "--out")
+
+    def test_resume_of_a_finished_run_keeps_the_bytes(self):
+        self.assert_ok(verdict(*FAST, "-o", "a.h5", cwd=self.folder))
+        before = (self.folder / "a.h5").read_bytes()
+        (self.folder / "a.html").unlink()
+        out = self.assert_ok(verdict(*FAST, "-o", "a.h5", "--resume", cwd=self.folder)).out
+        self.assertIn("Wrote a.h5 and a.html.", out)
+        self.assertEqual((self.folder / "a.h5").read_bytes(), before)
+        self.assertTrue((self.folder / "a.html").exists())
+        self.assert_error(verdict(*FAST, "-o", "a.h5", "--resume", "--controls", "30",
+                                  cwd=self.folder), 2, "controls")
+
+    def test_dry_run_writes_nothing(self):
+        out = self.assert_ok(verdict(*FAST, "-o", "a.h5", "--dry-run", cwd=self.folder)).out
+        self.assertIn("8 heads × 3 methods × 48 prompts", out)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    @unittest.skipIf(h5py is None, "needs h5py")
+    def test_others_can_read_draw_and_repeat_it(self):
+        path = self.folder / "v.h5"
+        found = json.loads(self.assert_ok(verdict(*FAST, "-o", path, "--json")).out)
+        with h5py.File(path) as file:
+            stored = file["experiments/verdict"]
+            self.assertEqual(stored["effect"].shape, (3, 2, 4))
+            self.assertEqual([c["effect"] for c in found["cells"]],
+                             stored["effect"][()].ravel().tolist())
+            spec = json.loads(stored["spec_json"].asstr()[()])
+        self.assert_ok(run("export", path, "--figure", "scatter", "-o", self.folder / "s.svg"))
+        spec.update(model=str(support.MODEL), pairs=str(support.pairs_file()),
+                    out=str(self.folder / "again.h5"))
+        (self.folder / "spec.json").write_text(json.dumps(spec))
+        self.assert_ok(run("verdict", "--spec", self.folder / "spec.json"))
+        self.assertEqual((self.folder / "again.h5").read_bytes(), path.read_bytes())
+        self.assertTrue((self.folder / "again.html").exists())
+
+
+class BadArguments(CliTest):
+    def refused(self, *arguments, code=2):
+        self.assert_error(verdict("-o", self.folder / "x.h5", *arguments[:-1]), code,
+                          *arguments[-1])
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_methods_and_numbers(self):
+        self.refused("--method", "zero", ("--method", "two"))
+        self.refused("--method", "zero,medain", ("--method", '"mean"'))
+        self.refused("--method", "zero,vector", ("--method", "vector"))
+        for value in ("0", "-1", "nan", "1e999"):
+            self.refused("--delta", value, ("--delta",))
+        self.refused("--controls", "3", ("--controls", "20"))
+        self.refused("--layers", "99", ("--layers", "0 to 4"))
+        self.refused("--source", "nobody", ("--source", '"nobody"'))
+        self.refused("--exact", "--naive", ("--naive", "--exact"))
+
+    def test_options_that_it_has_not(self):
+        for option, value in (("--shard", "1/2"), ("--rerun-f32", "3"), ("--prompt", "the")):
+            self.assertNotIn(option, support.options_of("verdict"))
+            self.refused(option, value, (option,))
+
+
+if __name__ == "__main__":
+    unittest.main()
