@@ -279,6 +279,7 @@ void add_sweep_facts(const SweepResult& result, ExperimentRecord& record) {
     record.attributes["verify_max_difference"] = result.verify_difference;
   }
   record.attributes["non_finite"] = result.non_finite;
+  record.attributes["sweep_engine"] = result.engine;
 }
 
 }  // namespace attnscope

@@ -242,6 +242,7 @@ TEST(RunAblation, FilesAreSoundAndRepeatBitByBit) {
     EXPECT_TRUE(verify_file(result.path).findings.empty());
     EXPECT_LE(*result.record.number_attribute("verify_max_difference"), 1e-4);
     EXPECT_GE(*result.record.integer_attribute("verify_cells"), 3);
+    EXPECT_EQ(result.record.text_attribute("sweep_engine")->find("one cell"), std::string::npos);
     hashes.push_back(result.sha256);
     const std::vector<ExperimentRecord> stored = CaptureReader(result.path).experiments();
     ASSERT_EQ(stored.size(), 1U);

@@ -329,5 +329,28 @@ TEST_P(PathFamilies, FourPassesWrittenOut) {
   }
 }
 
+// Prompts of several lengths together are what they are alone.
+TEST(Paths, PromptsDoNotMix) {
+  const Model model = fixture_model("qwen3");
+  std::vector<SweepPrompt> prompts;
+  for (int p = 0; p < 20; ++p) {
+    const int length = 6 + p % 3;
+    prompts.push_back({.row = sample_row(length, p + 1),
+                       .donors = {sample_row(length, p + 40)},
+                       .target = {.at = {-1 - p % 2}, .answers = {5}, .wrongs = {7}}});
+  }
+  const std::vector<UnitSet> senders = {head(0, 0), mlp(0)};
+  const std::vector<ReceiverId> receivers = {to(ReceiverKind::q, 1, 0), to(ReceiverKind::v, 1, 1)};
+  const PathEffects all = path_effects(model, senders, receivers, prompts, {});
+  for (std::size_t p = 0; p < prompts.size(); ++p) {
+    const PathEffects one = path_effects(model, senders, receivers, {prompts[p]}, {});
+    EXPECT_NEAR(all.baseline[p], one.baseline[0], 1e-12);
+    for (std::size_t s = 0; s < senders.size(); ++s) {
+      EXPECT_NEAR(all.effects[s * prompts.size() + p], one.effects[s], 1e-12);
+      EXPECT_NE(one.effects[s], 0);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace attnscope::testing

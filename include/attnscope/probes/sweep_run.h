@@ -102,7 +102,7 @@ struct RecoveryInputs {
 void add_recovery(const EffectsTable& table, const RecoveryInputs& inputs,
                   const EstimateOptions& options, ExperimentRecord& record);
 
-// Noise floor, verification and baseline of a sweep as attributes.
+// Noise floor, verification and engine of a sweep as attributes.
 void add_sweep_facts(const SweepResult& result, ExperimentRecord& record);
 
 }  // namespace attnscope
