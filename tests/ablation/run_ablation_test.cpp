@@ -9,6 +9,7 @@
 #include "attnscope/data/pairs.h"
 #include "attnscope/probes/ablation.h"
 #include "attnscope/probes/experiment_run.h"
+#include "attnscope/probes/reference_means.h"
 #include "attnscope/storage/reader.h"
 #include "attnscope/storage/verify.h"
 #include "attnscope/support/error.h"
@@ -250,6 +251,41 @@ TEST(RunAblation, FilesAreSoundAndRepeatBitByBit) {
               result.record.array("effect")->values);
   }
   EXPECT_EQ(hashes[0], hashes[1]);
+}
+
+// Prompts without a twin get one of their length and of another group, drawn by the seed alone.
+TEST(Donors, AreOfAnotherGroupAndOfEqualLength) {
+  std::vector<int> clusters;
+  const auto prompts = [&] {
+    std::vector<SweepPrompt> list;
+    clusters.clear();
+    for (int p = 0; p < 24; ++p) {
+      list.push_back({.row = {.ids = std::vector<std::int64_t>(4 + p % 3, p)}});
+      clusters.push_back(p / 6);
+    }
+    list[5].donors = {list[2].row};
+    return list;
+  };
+  std::vector<std::vector<std::int64_t>> drawn;
+  for (const std::uint64_t seed : {1, 1, 2}) {
+    std::vector<SweepPrompt> list = prompts();
+    draw_donors(list, clusters, seed);
+    std::vector<std::int64_t> sources;
+    for (std::size_t p = 0; p < list.size(); ++p) {
+      ASSERT_EQ(list[p].donors.size(), 1U);
+      EXPECT_EQ(list[p].donors[0].ids.size(), list[p].row.ids.size());
+      const std::int64_t source = list[p].donors[0].ids[0];
+      if (p == 5) {
+        EXPECT_EQ(source, 2) << "a twin stays";
+      } else {
+        EXPECT_NE(clusters[static_cast<std::size_t>(source)], clusters[p]);
+      }
+      sources.push_back(source);
+    }
+    drawn.push_back(sources);
+  }
+  EXPECT_EQ(drawn[0], drawn[1]);
+  EXPECT_NE(drawn[0], drawn[2]);
 }
 
 std::string write(const TempFolder& folder, const std::string& name, const std::string& text) {

@@ -117,6 +117,10 @@ TEST(KnownSweep, BackupHead) {
   EXPECT_NEAR(effect(3), truth.both_removed, kPrinted);
   // Synergy: each alone hides what both do together.
   EXPECT_NEAR(effect(3) - effect(1) - effect(2), -5, 1e-3);
+  // One left in is not enough: each of the two needs the previous-token head.
+  EXPECT_NEAR(effect(4), -truth.metric, 1e-3);
+  EXPECT_NEAR(effect(5), -truth.metric, 1e-3);
+  EXPECT_NEAR(effect(3), -truth.metric, 1e-3);
   // What the backup does once the main head is gone.
   EXPECT_NEAR(effect(3) - effect(1), -5, 1e-3);
 
