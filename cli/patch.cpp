@@ -9,9 +9,11 @@ namespace {
 void add_what_options(Verb& verb, PatchSpec& spec) {
   Options& options = verb.options();
   options.group("What to patch");
-  options.text({"--site", "LIST",
-                "resid_pre, resid_mid, resid_post, attn_out, mlp_out, q, k, v, z, pattern"},
-               spec.sites);
+  options.text(
+      {"--site", "LIST",
+       "resid_pre, resid_mid, resid_post, attn_out, mlp_out, q, k, v, z, pattern (default: "
+       "resid_pre)"},
+      spec.sites);
   options.text({"--by", "LIST", "layer,pos or layer,head or layer,head,pos (default: by the site)"},
                spec.by);
   options.choice({"--direction", "",

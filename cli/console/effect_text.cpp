@@ -79,6 +79,11 @@ std::string heading_text(const ExperimentResult& result) {
 
 std::string checks_text(const ExperimentResult& result) {
   std::string text;
+  const auto dropped = result.record.integer_attribute("dropped");
+  if (dropped && *dropped > 0) {
+    text += "Left out of the recovery, because clean and corrupt differ by less than --floor: " +
+            count_of(static_cast<std::uint64_t>(*dropped), "prompt") + ".\n";
+  }
   const auto cells = result.record.integer_attribute("verify_cells");
   if (cells && *cells > 0) {
     text += "Run again by the slow loop: " + count_of(static_cast<std::uint64_t>(*cells), "cell") +

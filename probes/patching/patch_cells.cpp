@@ -168,6 +168,29 @@ void add_site(const PatchSpec& spec, const ModelConfig& config, Site site, Patch
   }
 }
 
+// Heads or positions that no site of the sweep has would be chosen in vain.
+void check_choice_is_used(const PatchSpec& spec, const std::vector<Site>& sites) {
+  bool heads = false;
+  bool positions = false;
+  for (const Site site : sites) {
+    const PatchGrid grid = grid_of(site, spec.by);
+    heads = heads || grid != PatchGrid::layer_position;
+    positions = positions || grid != PatchGrid::layer_head;
+  }
+  if (!spec.heads.empty() && !heads) {
+    throw Error(ErrorKind::input, "PT06",
+                {.where = "--heads",
+                 .what = "none of the patched sites has heads",
+                 .expected = "--site q, k, v, z or pattern beside it"});
+  }
+  if (!spec.positions.empty() && !positions) {
+    throw Error(ErrorKind::input, "PT06",
+                {.where = "--positions",
+                 .what = "heads are patched at all positions at once",
+                 .next = "add --by layer,head,pos"});
+  }
+}
+
 // Query and kv heads differ in number, so that their cells do not share a table.
 using GroupKey = std::pair<PatchGrid, bool>;
 
@@ -175,6 +198,25 @@ std::string group_name(const GroupKey& key) {
   std::string name = "patch_";
   for (const char c : std::string_view(patch_grid_name(key.first))) name += c == ',' ? '_' : c;
   return key.second ? name + "_kv" : name;
+}
+
+// In a causal model no query sees a later key, so that there is nothing to cut.
+void check_edges_exist(const ModelConfig& config, const std::vector<SweepPrompt>& prompts,
+                       int queries, int keys) {
+  for (const LayerConfig& layer : config.layers) {
+    if (layer.attention.mask != MaskKind::causal) return;
+  }
+  for (const SweepPrompt& prompt : prompts) {
+    const std::vector<int>& q = prompt.position_sets[static_cast<std::size_t>(queries)];
+    const std::vector<int>& k = prompt.position_sets[static_cast<std::size_t>(keys)];
+    if (q.empty() || k.empty()) continue;
+    if (*std::max_element(q.begin(), q.end()) >= *std::min_element(k.begin(), k.end())) return;
+  }
+  throw Error(ErrorKind::input, "PT08",
+              {.where = "--queries",
+               .what = "every query lies before every key, and this model only looks back, so that "
+                       "there is no edge to cut",
+               .next = "choose --keys at or before --queries"});
 }
 
 }  // namespace
@@ -196,7 +238,8 @@ std::vector<PatchGroup> patch_groups(const PatchSpec& spec, const ExperimentInpu
                                      std::vector<SweepPrompt>& prompts) {
   const ModelConfig& config = inputs.checkpoint.config;
   std::vector<Site> chosen;
-  for (const HookId hook : select_hooks(spec.sites, sites, "--site")) {
+  const std::string names = spec.sites.empty() ? "resid_pre" : spec.sites;
+  for (const HookId hook : select_hooks(names, sites, "--site")) {
     const SiteInfo& info = site_info(hook.site);
     if (!info.patchable || !info.in_layer) {
       throw Error(ErrorKind::input, "PT01",
@@ -209,6 +252,7 @@ std::vector<PatchGroup> patch_groups(const PatchSpec& spec, const ExperimentInpu
       chosen.push_back(hook.site);
     }
   }
+  check_choice_is_used(spec, chosen);
   const std::vector<PositionItem> items = position_items(spec, inputs, prompts);
   std::map<GroupKey, PatchGroup> groups;
   for (const Site site : chosen) {
@@ -243,6 +287,7 @@ PatchGroup edge_group(const PatchSpec& spec, const ExperimentInputs& inputs,
   const int queries =
       add_set(spec.queries.empty() ? "last" : spec.queries, inputs, "--queries", prompts);
   const int keys = add_set(spec.keys, inputs, "--keys", prompts);
+  check_edges_exist(config, prompts, queries, keys);
   PatchGroup group = {.record_name = "edges"};
   const bool by_head = spec.by == "layer,head";
   for (const EdgeCut cut : parse_edge_cuts(spec.edges, "--edge")) {

@@ -43,6 +43,7 @@ class PatchJob {
                   const std::vector<SweepPrompt>& prompts, ExperimentResult& outcome);
   void run_paths(const Model& model, const std::vector<SweepPrompt>& prompts,
                  ExperimentResult& outcome);
+  void check_pairs_differ() const;
   bool announce(const std::string& plan, ExperimentResult& outcome);
   PatchSpec resolved() const {
     PatchSpec spec = spec_;
@@ -93,6 +94,20 @@ void PatchJob::add_result(const PatchGroup& group, const SweepResult& result,
   }
   add_sweep_facts(result, record);
   records.push_back(std::move(record));
+}
+
+// Values of a run put into the same run change nothing. Of paths the sender is asked.
+void PatchJob::check_pairs_differ() const {
+  if (cuts_edges() || follows_paths()) return;
+  const std::vector<EncodedPair>& pairs = inputs_.pairs.pairs;
+  const bool same = std::all_of(pairs.begin(), pairs.end(), [](const EncodedPair& pair) {
+    return pair.corrupt && pair.corrupt->ids == pair.clean.ids;
+  });
+  if (!same) return;
+  throw Error(ErrorKind::input, "PT07",
+              {.where = pair_place(spec_.pairs, pairs.front().line),
+               .what = "every corrupt prompt is its clean prompt, so that nothing is patched",
+               .expected = "at least one pair whose prompts differ"});
 }
 
 // Prints the plan; false where nothing more is to be done.
@@ -226,6 +241,7 @@ ExperimentResult PatchJob::run() {
                    .strictness = strictness_of(spec_.strict),
                    .out = spec_.output.out},
                   warnings_);
+  check_pairs_differ();
   std::vector<SweepPrompt> prompts =
       sweep_prompts(inputs_, {.metric = spec_.metric, .base = base_side()});
   ExperimentResult outcome;

@@ -130,10 +130,10 @@ void Measurer::find_delta() {
   }
   if (!delta) {
     throw Error(ErrorKind::input, "VD10",
-                {.where = "verdict",
+                {.where = "--delta",
                  .what = "the smallest effect of interest cannot be derived: there are no corrupt "
                          "prompts whose metric differs",
-                 .next = "say it with --delta, in units of the metric"});
+                 .next = "give it, in units of the metric"});
   }
   out_.delta = *delta;
 }

@@ -37,6 +37,7 @@ class VerdictJob {
 
  private:
   VerdictWorld world_of(const Model& model, UnitKind kind) const;
+  void check_groups() const;
   void add_placebo(std::vector<SweepPrompt>& prompts) const;
   int add_source(std::vector<SweepPrompt>& prompts) const;
   MeasureOptions measure_options() const;
@@ -57,6 +58,18 @@ class VerdictJob {
   Warnings warnings_;
   ExperimentInputs inputs_;
 };
+
+void VerdictJob::check_groups() const {
+  if (inputs_.pairs.n_clusters > 1) return;
+  throw Error(
+      ErrorKind::input, "VD12",
+      {.where = escape_untrusted(spec_.pairs.pairs_file, 4096),
+       .what = "all pairs are of one group, and a verdict chooses on one half of the groups "
+               "what it measures on the other",
+       .expected = "pairs of at least two groups; twenty for verdicts",
+       .got = count_of(inputs_.pairs.pairs.size(), "pair") + " of one group",
+       .next = "add pairs, or give every independent pair a group of its own"});
+}
 
 // A logit difference of the answers of two prompts of other clusters; all prompts get one or none.
 void VerdictJob::add_placebo(std::vector<SweepPrompt>& prompts) const {
@@ -258,6 +271,7 @@ ExperimentResult VerdictJob::run() {
        .strictness = strictness_of(spec_.strict),
        .out = spec_.output.out},
       warnings_);
+  check_groups();
   ExperimentResult outcome;
   outcome.prompts = static_cast<std::int64_t>(inputs_.pairs.pairs.size());
   outcome.clusters = inputs_.pairs.n_clusters;

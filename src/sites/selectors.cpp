@@ -243,7 +243,7 @@ std::string head_name(HeadId head) {
 
 std::vector<int> parse_ranges(std::string_view text, int count, std::string_view option) {
   const ListOption context{option, text};
-  const std::string_view what = option == "--layers" ? "layer" : "index";
+  const std::string_view what = option == "--layers" ? "layer" : "position";
   std::set<int> chosen;
   for (const std::string& raw : split(text, ',')) {
     const std::string_view part = trim(raw);

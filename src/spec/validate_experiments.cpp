@@ -141,6 +141,17 @@ void check_units(const AblateSpec& s) {
   }
 }
 
+// Paths and edges have no sites, and the clean run is the one that they change.
+void refuse_beside_sites(const PatchSpec& s, const std::string& option) {
+  const std::string what = "contradicts " + option;
+  if (!s.sites.empty()) refuse("--site", what, "one of both");
+  if (!s.positions.empty()) refuse("--positions", what, "one of both");
+  if (s.direction == PatchDirection::noise) {
+    refuse("--direction", what + ", which always changes the clean run",
+           "no --direction beside it");
+  }
+}
+
 void check_paths(const PatchSpec& s) {
   check_list(s.senders, "--senders");
   check_list(s.receivers, "--receivers");
@@ -151,6 +162,19 @@ void check_paths(const PatchSpec& s) {
     refuse("--senders", "is missing; --receivers needs it", "", "", "e.g. --senders 9.9");
   }
   if (s.freeze_mlps && s.senders.empty()) refuse("--freeze-mlps", "needs --senders");
+  if (s.senders.empty()) return;
+  refuse_beside_sites(s, "--senders");
+  const auto refuse_if = [](bool given, const char* option) {
+    if (given)
+      refuse(option, "contradicts --senders, which names whole units and runs them in full");
+  };
+  refuse_if(!s.by.empty(), "--by");
+  refuse_if(!s.layers.empty(), "--layers");
+  refuse_if(!s.heads.empty(), "--heads");
+  refuse_if(s.floor != PatchSpec{}.floor, "--floor");
+  refuse_if(s.sweep.exact, "--exact");
+  refuse_if(s.sweep.naive, "--naive");
+  refuse_if(s.sweep.verify != SweepOptions{}.verify, "--verify");
 }
 
 void check_edges(const PatchSpec& s) {
@@ -164,6 +188,12 @@ void check_edges(const PatchSpec& s) {
       refuse(s.queries.empty() ? "--queries" : "--keys", "is missing; --edge needs it", "", "",
              "e.g. --queries last --keys 0-3");
     }
+    refuse_beside_sites(s, "--edge");
+    if (!s.by.empty() && s.by != "layer,head") {
+      refuse("--by", "edges have no positions of their own", "layer,head", quote(s.by));
+    }
+    if (!s.heads.empty() && s.by.empty()) refuse("--heads", "needs --by layer,head beside --edge");
+    if (s.window != 1 && !s.by.empty()) refuse("--window", "contradicts --by layer,head");
     return;
   }
   if (!s.queries.empty()) refuse("--queries", "needs --edge");
@@ -250,10 +280,15 @@ void validate(const PatchSpec& s) {
 }
 
 void validate(const VerdictSpec& s) {
-  check_common(s);
-  check_measured_sweep(s);
+  require_model(s.model);
   if (is_inline(s.pairs)) {
     refuse("--pairs", "is missing; a verdict needs many prompts", "", "", "give --pairs FILE");
+  }
+  check_common(s);
+  check_measured_sweep(s);
+  if (s.metric.metric == MetricChoice::loss || s.metric.metric == MetricChoice::embedding_shift) {
+    refuse("--metric", "a verdict also measures direct effects, which this metric has not",
+           "a metric of single positions, such as logit-diff", choice_name(s.metric.metric));
   }
   if (s.delta && (!(*s.delta > 0) || !std::isfinite(*s.delta))) {
     refuse("--delta", "out of range", "a number above 0", format_number(*s.delta));

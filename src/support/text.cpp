@@ -117,8 +117,8 @@ std::vector<std::string> nearest(std::string_view name,
   std::vector<std::pair<std::size_t, std::string>> ranked;
   for (const std::string& c : candidates) {
     const bool contains = name.size() >= 3 && c.find(name) != std::string::npos;
-    const std::size_t distance =
-        contains ? 1 : edit_distance(name, std::string_view(c).substr(0, 64));
+    const std::size_t distance = contains ? (c.starts_with(name) ? 0 : 1)
+                                          : edit_distance(name, std::string_view(c).substr(0, 64));
     if (distance <= std::max<std::size_t>(2, name.size() / 3)) ranked.emplace_back(distance, c);
   }
   std::stable_sort(ranked.begin(), ranked.end(),

@@ -187,6 +187,36 @@ TEST(ValidatePatch, NamesTheOption) {
          s.receivers = "logits";
        }},
       {"--queries", [](auto& s) { s.edges = "knockout"; }},
+      {"--site",
+       [](auto& s) {
+         s.senders = "9.9";
+         s.receivers = "logits";
+         s.sites = "z";
+       }},
+      {"--direction",
+       [](auto& s) {
+         s.senders = "9.9";
+         s.receivers = "logits";
+         s.direction = PatchDirection::noise;
+       }},
+      {"--verify",
+       [](auto& s) {
+         s.senders = "9.9";
+         s.receivers = "logits";
+         s.sweep.verify = 5;
+       }},
+      {"--positions",
+       [](auto& s) {
+         s.edges = "knockout";
+         s.queries = s.keys = "0";
+         s.positions = "1";
+       }},
+      {"--heads",
+       [](auto& s) {
+         s.edges = "knockout";
+         s.queries = s.keys = "0";
+         s.heads = "1.1";
+       }},
       {"--keys",
        [](auto& s) {
          s.edges = "knockout";

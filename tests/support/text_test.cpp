@@ -49,6 +49,7 @@ TEST(Nearest, SuggestsTyposAndPartsOnly) {
   EXPECT_EQ(nearest("captur", names), (std::vector<std::string>{"capture"}));
   EXPECT_EQ(nearest("pattern", names), (std::vector<std::string>{"hook_pattern"}));
   EXPECT_TRUE(nearest("zzzzzzzz", names).empty());
+  EXPECT_EQ(nearest("nois", {"denoise", "noise"}), (std::vector<std::string>{"noise", "denoise"}));
 }
 
 TEST(Glob, MatchesStarsAndQuestionMarks) {

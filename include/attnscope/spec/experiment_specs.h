@@ -86,8 +86,8 @@ struct PatchSpec {
   PairSource pairs;
   EncodingOptions encoding;
   MetricOptions metric;
-  std::string sites = "resid_pre";  // --site
-  std::string by;  // --by: "layer,pos", "layer,head", "layer,head,pos"; empty = by the site
+  std::string sites;  // --site; empty = resid_pre
+  std::string by;     // --by: "layer,pos", "layer,head", "layer,head,pos"; empty = by the site
   PatchDirection direction = PatchDirection::denoise;  // --direction
   std::string layers, heads, positions;
   // Path patching (Wang et al. 2022): every sender to all receivers at once.
