@@ -1,5 +1,6 @@
 // Equal rows of a batch have equal bits, so that a cell that changes nothing has the effect 0; and
 // neither threads nor the mode of a sweep change a bit that they must not change.
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -200,7 +201,11 @@ TEST_P(EqualRows, ThreadsDoNotMatter) {
     EXPECT_EQ(one.verified, 5);
     for (const int workers : {2, 3}) {
       settings.workers = workers;
+      const int before = at::get_num_threads();
+      at::set_num_threads(workers);  // as the command does with --threads
       const SweepResult many = run_sweep(model, cells, prompts, settings);
+      EXPECT_EQ(at::get_num_threads(), workers) << "given back";
+      at::set_num_threads(before);
       EXPECT_TRUE(same_bits(one.effects, many.effects)) << workers;
       EXPECT_TRUE(same_bits(one.baseline, many.baseline)) << workers;
       EXPECT_EQ(one.verify_difference, many.verify_difference) << workers;
