@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
-#include <sys/stat.h>
 
 #include <iterator>
 #include <utility>
@@ -15,16 +14,6 @@
 
 namespace attnscope {
 namespace {
-
-std::uint64_t file_size(const std::string& path) {
-  struct stat info {};
-  return ::stat(path.c_str(), &info) == 0 ? static_cast<std::uint64_t>(info.st_size) : 0;
-}
-
-IfExists if_exists(const DeliveryOptions& delivery) {
-  if (delivery.force) return IfExists::force;
-  return delivery.resume ? IfExists::resume : IfExists::refuse;
-}
 
 void check_prompts(const ExperimentInputs& inputs, const PairSource& source) {
   for (const EncodedPair& pair : inputs.pairs.pairs) {
@@ -85,32 +74,6 @@ Model load_model(const Checkpoint& checkpoint, const ComputeOptions& compute, St
   load.strictness = strictness;
   return at_boundary("loading the weights",
                      [&] { return Model::load(checkpoint, load, warnings); });
-}
-
-DType load_dtype(ComputeDType dtype) {
-  switch (dtype) {
-    case ComputeDType::f64:
-      return DType::f64;
-    case ComputeDType::bf16:
-      return DType::bf16;
-    case ComputeDType::f16:
-      return DType::f16;
-    case ComputeDType::f32:
-      break;
-  }
-  return DType::f32;
-}
-
-Engine engine_of(EngineChoice choice) {
-  switch (choice) {
-    case EngineChoice::reference:
-      return Engine::reference;
-    case EngineChoice::aten:
-      return Engine::aten;
-    case EngineChoice::automatic:
-      break;
-  }
-  return Engine::automatic;
 }
 
 ComputeOptions resolved_compute(const ComputeOptions& compute, EngineChoice engine) {

@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "attnscope/capture/run_choices.h"
 #include "attnscope/checkpoint/checkpoint.h"
 #include "attnscope/core/boundary.h"
 #include "attnscope/core/device.h"
@@ -37,41 +37,6 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-Strictness strictness(const CaptureSpec& spec) {
-  return spec.strict ? Strictness::strict : Strictness::lenient;
-}
-
-DType load_dtype(ComputeDType dtype) {
-  switch (dtype) {
-    case ComputeDType::f64:
-      return DType::f64;
-    case ComputeDType::bf16:
-      return DType::bf16;
-    case ComputeDType::f16:
-      return DType::f16;
-    case ComputeDType::f32:
-      break;
-  }
-  return DType::f32;
-}
-
-Engine engine_of(EngineChoice choice) {
-  switch (choice) {
-    case EngineChoice::reference:
-      return Engine::reference;
-    case EngineChoice::aten:
-      return Engine::aten;
-    case EngineChoice::automatic:
-      break;
-  }
-  return Engine::automatic;
-}
-
-IfExists if_exists(const DeliveryOptions& output) {
-  if (output.force) return IfExists::force;
-  return output.resume ? IfExists::resume : IfExists::refuse;
-}
-
 std::vector<int> heads_per_layer(const ModelConfig& config) {
   std::vector<int> heads;
   for (int l = 0; l < config.n_layers; ++l) heads.push_back(config.n_heads(l));
@@ -86,11 +51,6 @@ void check_free_space(const std::string& path, const CapturePlan& plan) {
                .what = "the disk has too little room for the result",
                .expected = "about " + format_bytes(plan.disk_bytes),
                .got = format_bytes(free)});
-}
-
-std::uint64_t file_size(const std::string& path) {
-  struct stat info {};
-  return ::stat(path.c_str(), &info) == 0 ? static_cast<std::uint64_t>(info.st_size) : 0;
 }
 
 int compressor_count(int asked, int compute_threads) {
@@ -332,7 +292,7 @@ class CaptureJob {
     LoadOptions load;
     load.dtype = load_dtype(spec_.compute.dtype);
     load.device = device_;
-    load.strictness = strictness(spec_);
+    load.strictness = strictness_of(spec_.strict);
     const Model model = at_boundary("loading the weights",
                                     [&] { return Model::load(checkpoint_, load, warnings_); });
     // A limit on addresses is hard, and libraries meet it less well than this.
@@ -389,7 +349,7 @@ CaptureResult run_capture(const CaptureSpec& spec, const CaptureContext& context
   validate(spec);
   CaptureResult result;
   Warnings warnings;
-  const Checkpoint checkpoint = open_checkpoint(spec.model, {strictness(spec)}, warnings);
+  const Checkpoint checkpoint = open_checkpoint(spec.model, {strictness_of(spec.strict)}, warnings);
   check_inputs_are_kept(spec.output.out, spec.model, checkpoint, {spec.prompts.prompts_file});
   PromptSet prompts = load_prompts(spec, checkpoint);
   for (const std::string& line : prompts.warnings) warnings.add(line);

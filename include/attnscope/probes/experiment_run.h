@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "attnscope/capture/provenance.h"
+#include "attnscope/capture/run_choices.h"
 #include "attnscope/data/pairs.h"
 #include "attnscope/model/model.h"
 #include "attnscope/probes/experiment.h"
@@ -45,10 +46,6 @@ struct ExperimentInputs {
   PairSet pairs;
 };
 
-inline Strictness strictness_of(bool strict) {
-  return strict ? Strictness::strict : Strictness::lenient;
-}
-
 // Opens and checks all that costs little: no weight is read. Throws Error (exit 2) for a pair that
 // the model cannot take.
 ExperimentInputs open_inputs(const InputRequest& request, Warnings& warnings);
@@ -56,8 +53,6 @@ ExperimentInputs open_inputs(const InputRequest& request, Warnings& warnings);
 // Reads the weights, in the type and on the device that are asked for.
 Model load_model(const Checkpoint& checkpoint, const ComputeOptions& compute, Strictness strictness,
                  Warnings& warnings);
-DType load_dtype(ComputeDType dtype);
-Engine engine_of(EngineChoice choice);
 
 // A spec's compute options with every "auto" replaced by what it became. `engine`: what
 // `automatic` became.
