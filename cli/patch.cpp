@@ -27,7 +27,8 @@ void add_what_options(Verb& verb, PatchSpec& spec) {
                   "out of the recovery, and counted"},
                  {0, 1e300}, spec.floor);
   options.group("Paths (instead of --site)");
-  options.text({"--senders", "LIST", "units whose values change, as in 9.9,9.6 (default: none)"},
+  options.text({"--senders", "LIST",
+                "units whose values come from the corrupt run, as in 9.9,9.6 (default: none)"},
                spec.senders);
   options.text({"--receivers", "LIST",
                 "what reads them, as in 10.7.q,10.7.k,mlp:11, or logits alone (default: none)"},

@@ -8,10 +8,11 @@ namespace {
 
 void add_what_options(Options& options, VerdictSpec& spec) {
   options.group("What to judge");
-  options.text({"--method", "LIST",
-                "at least two of zero, mean, mean-pos, resample, optimal: a head counts as causal "
-                "if two agree"},
-               spec.methods);
+  options.text(
+      {"--method", "LIST",
+       "at least two of zero, mean, mean-pos, resample, see below: a head counts as causal "
+       "if two agree"},
+      spec.methods);
   options.number({"--delta", "X",
                   "smallest effect of interest (default: 2 % of the mean difference between clean "
                   "and corrupt, else 2 % of the mean metric)"},
@@ -20,7 +21,9 @@ void add_what_options(Options& options, VerdictSpec& spec) {
   options.text({"--source", "NAME",
                 "column that holds the words which the answer is taken from (default: source)"},
                spec.sources);
-  options.flag({"--kv-groups", "", "verdicts on key-value heads too"}, spec.kv_groups);
+  options.flag(
+      {"--kv-groups", "", "verdicts on key-value heads too, each with all heads that read it"},
+      spec.kv_groups);
   options.flag({"--control-model", "", "also the same on a model with random weights"},
                spec.control_model);
   options.integer({"--controls", "N", "random vectors of the same norm for each head"},
@@ -41,18 +44,29 @@ int run_verdict(const Command& command, const CommandLine& line) {
     add_compute_options(options, spec.compute);
     add_sweep_options(options, spec.sweep);
     add_experiment_output_options(options, spec.output);
-    options.text({"--html", "FILE", "the report (default: the name of -o with .html)"}, spec.html);
+    options.text({"--html", "FILE",
+                  "the report as one page for a browser (default: the name of -o with .html)"},
+                 spec.html);
     options.flag({"--per-prompt", "", "also store the effect on each prompt"},
                  spec.sweep.per_prompt);
     options.group("Strictness");
     add_rule_options(options, spec.strict, spec.fail_on_nan);
+    verb.note(
+        "Methods: what the output of a head becomes",
+        "zero         nothing at all\n"
+        "mean         its mean over all tokens of the corrupt prompts, else of the clean ones\n"
+        "mean-pos     its mean at the same position; prompts of equal length only\n"
+        "resample     its value in the corrupt prompt, else in a prompt of another group");
     verb.note(
         "Verdicts",
         "causal         the 95 % interval over all heads lies beyond +-delta, with one sign,\n"
         "               under at least two methods\n"
         "no effect      total and direct effect, and the effect beside the loss of any of\n"
         "               the five strongest heads, are shown to lie within +-delta\n"
-        "undetermined   neither; the smallest effect that could have been seen is given");
+        "undetermined   neither; the smallest effect that could have been seen is given\n"
+        "One half of the groups chooses (means, delta, the strongest heads), the other is "
+        "measured.\n"
+        "Of fewer than 20 groups, or when a control fails, there are effects but no verdicts.");
   });
 }
 

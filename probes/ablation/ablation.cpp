@@ -345,14 +345,7 @@ ExperimentResult AblationJob::run() {
     records.push_back(interactions(model, prompts, sets, values, result.effects, settings,
                                    description.options_json));
   }
-  if (result.non_finite > 0) {
-    warnings_.add("NaN or infinite, and stored as NaN: " +
-                  count_of(static_cast<std::uint64_t>(result.non_finite), "effect"));
-    if (spec_.fail_on_nan) {
-      throw Error(ErrorKind::input, "AB40",
-                  {.where = "--fail-on-nan", .what = "the metric is not finite somewhere"});
-    }
-  }
+  check_finite(result.non_finite, nan_use_of(spec_.fail_on_nan), warnings_);
   output.finish(records, outcome);
   outcome.further_records.assign(records.begin() + 1, records.end());
   outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -270,6 +270,18 @@ void add_recovery(const EffectsTable& table, const RecoveryInputs& inputs,
   record.attributes["dropped"] = dropped;
 }
 
+void check_finite(std::int64_t non_finite, NanUse use, Warnings& warnings) {
+  if (non_finite == 0) return;
+  const std::string effects = count_of(static_cast<std::uint64_t>(non_finite), "effect");
+  warnings.add("NaN or infinite, and stored as NaN: " + effects);
+  if (use == NanUse::stored) return;
+  throw Error(ErrorKind::input, "PX01",
+              {.where = "--fail-on-nan",
+               .what = "NaN or infinite on some prompts: " + effects,
+               .next = "--strict names a tensor that holds NaN; without --fail-on-nan they are "
+                       "stored as NaN and counted"});
+}
+
 void add_sweep_facts(const SweepResult& result, ExperimentRecord& record) {
   record.noise_floor = std::max(result.rerun_difference, result.batch_difference);
   record.attributes["rerun_difference"] = result.rerun_difference;

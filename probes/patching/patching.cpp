@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <optional>
 
 #include "attnscope/probes/sweep_run.h"
@@ -171,13 +172,7 @@ void PatchJob::run_sweeps(const Model& model, const std::vector<PatchGroup>& who
     runs += static_cast<double>(result.plan.runs);
     seconds += result.seconds;
     add_result(groups[g], result, description.options_json, records);
-    if (result.non_finite == 0) continue;
-    warnings_.add("NaN or infinite, and stored as NaN: " +
-                  count_of(static_cast<std::uint64_t>(result.non_finite), "effect"));
-    if (spec_.fail_on_nan) {
-      throw Error(ErrorKind::input, "PT40",
-                  {.where = "--fail-on-nan", .what = "the metric is not finite somewhere"});
-    }
+    check_finite(result.non_finite, nan_use_of(spec_.fail_on_nan), warnings_);
   }
   outcome.cells_per_second = seconds > 0 ? runs / seconds : 0;
   outcome.record = records[0];
@@ -206,6 +201,14 @@ void PatchJob::run_paths(const Model& model, const std::vector<SweepPrompt>& pro
                     .engine = engine_of(spec_.compute.engine),
                     .mlps = spec_.freeze_mlps ? FrozenMlps::on : FrozenMlps::off,
                     .stop = context_.stop});
+  // A sender at a position that a prompt has not is no effect of it, where the baseline is a
+  // number.
+  const auto undefined = [&](std::size_t i) {
+    return std::isnan(result.effects[i]) && std::isnan(result.baseline[i % prompts.size()]);
+  };
+  std::int64_t non_finite = 0;
+  for (std::size_t i = 0; i < result.effects.size(); ++i) non_finite += undefined(i) ? 1 : 0;
+  check_finite(non_finite, nan_use_of(spec_.fail_on_nan), warnings_);
   EffectsTable table = {.methods = {"path"},
                         .effects = result.effects,
                         .baseline = result.baseline,

@@ -132,7 +132,7 @@ void Measurer::find_delta() {
     throw Error(ErrorKind::input, "VD10",
                 {.where = "--delta",
                  .what = "the smallest effect of interest cannot be derived: there are no corrupt "
-                         "prompts whose metric differs",
+                         "prompts, they do not differ in the metric, or it is NaN on one of them",
                  .next = "give it, in units of the metric"});
   }
   out_.delta = *delta;

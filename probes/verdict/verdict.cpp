@@ -196,14 +196,7 @@ ExperimentRecord VerdictJob::judge_world(const VerdictWorld& world, const Measur
                            {"prompt"},
                            {static_cast<std::int64_t>(measured.totals.baseline.size())},
                            measured.totals.baseline});
-  if (measured.totals.non_finite > 0) {
-    warnings_.add("NaN or infinite, and stored as NaN: " +
-                  count_of(static_cast<std::uint64_t>(measured.totals.non_finite), "effect"));
-    if (spec_.fail_on_nan) {
-      throw Error(ErrorKind::input, "VD40",
-                  {.where = "--fail-on-nan", .what = "the metric is not finite somewhere"});
-    }
-  }
+  check_finite(measured.totals.non_finite, nan_use_of(spec_.fail_on_nan), warnings_);
   return record;
 }
 

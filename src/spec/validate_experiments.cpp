@@ -299,7 +299,11 @@ void validate(const VerdictSpec& s) {
            quote(s.methods));
   }
   if (contains(methods, AblationMethod::vector)) {
-    refuse("--method", "a verdict has no fixed vector", "zero, mean, mean-pos, resample, optimal");
+    refuse("--method", "a verdict has no fixed vector", "zero, mean, mean-pos, resample");
+  }
+  if (contains(methods, AblationMethod::optimal)) {
+    refuse("--method", "a verdict has no fitted constant", "zero, mean, mean-pos, resample",
+           "optimal", "attnscope ablate --method optimal has one");
   }
   check_range(s.random_draws, 20, 1'000'000, "--controls");
   if (!s.html.empty() && s.output.out.empty()) refuse("--html", "needs --out");

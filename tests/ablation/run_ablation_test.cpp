@@ -347,7 +347,7 @@ TEST(RunAblation, EffectsThatAreNotFinite) {
   EXPECT_EQ(*record.integer_attribute("non_finite"), 6);
   ASSERT_FALSE(result.warnings.empty());
   spec.fail_on_nan = true;
-  EXPECT_EQ(code_of([&] { run_ablation(spec); }), "AB40");
+  EXPECT_EQ(code_of([&] { run_ablation(spec); }), "PX01");
 }
 
 // An encoder whose answer fills a mask, given as ids.

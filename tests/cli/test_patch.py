@@ -100,8 +100,6 @@ class Printed(CliTest):
 
 
 class PathsAndEdges(CliTest):
-    # With everything between frozen, a path into the logits is the sender's own contribution, and
-    # contributions of the heads of the last layer add up.
     def test_paths(self):
         one = shown("--senders", "4.0,4.1,4.0+4.1", "--receivers", "logits", "--freeze-mlps",
                     "--dtype", "f64")
@@ -174,10 +172,15 @@ class Files(CliTest):
         self.assert_error(patch("--limit", "2", "--floor", "0.5", "-o", path, "--resume"), 2,
                           "floor")
 
-    def test_parts_join_to_the_whole(self):
-        for part in ("1/2", "2/2"):
-            self.assert_ok(patch("--limit", "4", "--verify", "0", "--shard", part, "-o",
-                                 self.folder / f"part{part[0]}.h5"))
+    def test_parts_hold_all_cells_once(self):
+        whole = shown("--limit", "4", "--verify", "0")["cells"]
+        parts = []
+        for part in ("1/4", "2/4", "3/4", "4/4"):
+            parts += shown("--limit", "4", "--verify", "0", "--shard", part, "-o",
+                           self.folder / f"part{part[0]}.h5")["cells"]
+        self.assertEqual([(c["unit"], c["n"]) for c in parts], [(c["unit"], c["n"]) for c in whole])
+        for a, b in zip(parts, whole):
+            self.assertAlmostEqual(a["effect"], b["effect"], delta=1e-6)
         self.assert_error(patch("--shard", "1/2"), 2, "--shard", "--out")
 
     def test_killed_at_any_time_it_goes_on_to_the_same_bytes(self):

@@ -137,12 +137,25 @@ class BadArguments(CliTest):
         self.refused("--method", "zero", ("--method", "two"))
         self.refused("--method", "zero,medain", ("--method", '"mean"'))
         self.refused("--method", "zero,vector", ("--method", "vector"))
+        self.refused("--method", "zero,optimal", ("--method", "optimal"))
+        self.refused("--metric", "loss", ("--metric", "logit-diff"))
         for value in ("0", "-1", "nan", "1e999"):
             self.refused("--delta", value, ("--delta",))
         self.refused("--controls", "3", ("--controls", "20"))
         self.refused("--layers", "99", ("--layers", "0 to 4"))
         self.refused("--source", "nobody", ("--source", '"nobody"'))
         self.refused("--exact", "--naive", ("--naive", "--exact"))
+
+    def test_pairs(self):
+        path = self.folder.parent / "one-group.jsonl"
+        path.write_text("".join(json.dumps(json.loads(line) | {"group": "g"}) + "\n"
+                                for line in support.pairs_text().splitlines()))
+        self.assert_error(verdict(pairs=path), 2, "one-group.jsonl", "48 pairs of one group")
+        self.assert_error(verdict("--limit", "1"), 2, "1 pair of one group")
+        path.write_text('{"clean": "the on", "answer": " to"}\n{"clean": "the a", "answer": " on"}\n')
+        self.assert_error(verdict("--metric", "prob", "--method", "zero,mean", pairs=path), 2,
+                          "--delta", "units of the metric")
+        self.assert_error(run("verdict", "-m", support.MODEL), 2, "--pairs FILE")
 
     def test_options_that_it_has_not(self):
         for option, value in (("--shard", "1/2"), ("--rerun-f32", "3"), ("--prompt", "the")):

@@ -102,6 +102,14 @@ struct RecoveryInputs {
 void add_recovery(const EffectsTable& table, const RecoveryInputs& inputs,
                   const EstimateOptions& options, ExperimentRecord& record);
 
+// What is done about effects that are NaN or infinite: they are stored as NaN with a warning, or
+// refused (PX01, exit 2).
+enum class NanUse : std::uint8_t { stored, refused };
+inline NanUse nan_use_of(bool fail_on_nan) {
+  return fail_on_nan ? NanUse::refused : NanUse::stored;
+}
+void check_finite(std::int64_t non_finite, NanUse use, Warnings& warnings);
+
 // Noise floor, verification and engine of a sweep as attributes.
 void add_sweep_facts(const SweepResult& result, ExperimentRecord& record);
 

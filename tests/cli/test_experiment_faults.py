@@ -1,0 +1,195 @@
+"""Faults that ablate, patch, verdict and lens must meet alike: bad pairs, NaN, disks, rivals."""
+import json
+import os
+import pathlib
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import time
+import unittest
+
+import support
+from support import CliTest, run
+
+# As short as each can be.
+OPTIONS = {"ablate": ["--layers", "0", "--resamples", "500"],
+           "patch": ["--layers", "0", "--resamples", "500"],
+           "verdict": ["--layers", "0", "--resamples", "500"],
+           "lens": []}
+PAIR = {"clean": "the on and", "corrupt": "the and on", "answer": " to", "wrong": " a"}
+
+
+def command(verb, pairs, *arguments, model=support.MODEL):
+    return [verb, "-m", model, "--pairs", pairs, *OPTIONS[verb], *arguments]
+
+
+class Pairs(CliTest):
+    def refused(self, name, text, *parts, verbs=tuple(OPTIONS)):
+        path = self.folder / name
+        path.write_text(text)
+        for verb in verbs:
+            with self.subTest(verb=verb, file=name):
+                self.assert_error(run(*command(verb, path, "-o", self.folder / "x.h5")), 2, name,
+                                  *parts)
+                self.assertEqual([p.name for p in self.folder.iterdir()], [name])
+        path.unlink()
+
+    def test_files_that_hold_nothing(self):
+        self.refused("e.jsonl", "", "no pairs")
+        self.refused("e.csv", "", "empty")
+        self.refused("e.json", "[]", "no pairs")
+        self.refused("e.txt", "the on", ".jsonl, .csv, .tsv or .json")
+
+    def test_lines(self):
+        self.refused("a.jsonl", json.dumps(PAIR | {"wrong": " to"}), "a.jsonl:1", "the same")
+        self.refused("a.jsonl", json.dumps(PAIR) + "\nno json\n", "a.jsonl:2", "JSON")
+        self.refused("a.jsonl", json.dumps(PAIR | {"corrupt": "the and"}), "a.jsonl:1", "align",
+                     verbs=("ablate", "patch", "verdict"))  # a lens reads no corrupt prompt
+        self.refused("a.jsonl", json.dumps({"clean_ids": [5, 6], "corrupt_ids": [5, 7],
+                                            "answer_id": 5000, "wrong_id": 1}), "0 to 999", "5000")
+
+    def test_unequal_lengths_have_no_means_by_position(self):
+        path = self.folder / "u.jsonl"
+        path.write_text("".join(json.dumps(PAIR | {
+            "clean": "the on and" + " a" * (n % 2), "corrupt": "the and on" + " a" * (n % 2),
+            "group": f"g{n}"}) + "\n" for n in range(8)))
+        for verb in ("ablate", "verdict"):
+            self.assert_error(run(*command(verb, path, "--method", "mean-pos,zero")), 2, "length")
+
+
+def model_with_nan(folder, token):
+    """The small model with a NaN in the embedding of one token, which is also its unembedding."""
+    model = folder / "nan-model"
+    shutil.copytree(support.MODEL, model)
+    path = model / "model.safetensors"
+    data = bytearray(path.read_bytes())
+    [header_bytes] = struct.unpack("<Q", data[:8])
+    entry = json.loads(data[8:8 + header_bytes])["transformer.wte.weight"]
+    at = 8 + header_bytes + entry["data_offsets"][0] + token * entry["shape"][1] * 4
+    data[at:at + 4] = struct.pack("<f", float("nan"))
+    path.write_bytes(data)
+    return model
+
+
+class NotANumber(CliTest):
+    def test_it_is_stored_and_counted_or_refused(self):
+        tokens = json.loads(run("tokenize", "-m", support.MODEL, "--prompt", "the on and to a",
+                                "--json").out)["ids"]
+        model = model_with_nan(self.folder, tokens[-1])
+        pairs = self.folder / "n.jsonl"
+        # The first pair's metric is NaN, that of the others is a number.
+        words = [" a", " on", " and", " on", " and", " on", " and", " on"]
+        pairs.write_text("".join(json.dumps(PAIR | {"wrong": word, "group": f"g{n}"}) + "\n"
+                                 for n, word in enumerate(words)))
+        for verb, options in (*OPTIONS.items(),
+                              ("patch", ["--senders", "0.1", "--receivers", "logits"])):
+            with self.subTest(verb=verb, options=options):
+                # The default delta of a verdict is a mean over prompts, which a NaN makes none.
+                delta = ["--delta", "0.1"] if verb == "verdict" else []
+                arguments = [verb, "-m", model, "--pairs", pairs, *options, *delta]
+                result = self.assert_ok(run(*arguments, "--json"))
+                self.assertIn("NaN", result.err.split("weight")[-1])
+                for cell in json.loads(result.out).get("cells", []):
+                    self.assertIsInstance(cell["effect"], float)
+                    self.assertLess(cell["n"], len(words))
+                out = self.folder / f"{verb}{options[:1]}.h5"
+                self.assert_error(run(*arguments, "--fail-on-nan", "-o", out), 2, "--fail-on-nan",
+                                  "--strict")
+                self.assertFalse(out.exists())
+                self.assert_error(run(*arguments, "--strict"), 2, "transformer.wte.weight")
+
+
+class Places(CliTest):
+    def test_what_exists_is_kept_and_said(self):
+        for verb in OPTIONS:
+            with self.subTest(verb=verb):
+                path = self.folder / f"{verb}.h5"
+                path.write_bytes(b"precious")
+                self.assert_error(run(*command(verb, support.pairs_file(), "-o", path)), 3,
+                                  f"{verb}.h5", "--force")
+                self.assertEqual(path.read_bytes(), b"precious")
+
+    def test_folders(self):
+        (self.folder / "file").write_text("")
+        for verb in OPTIONS:
+            for name in ("absent/x.h5", "file/x.h5", "n" * 300 + ".h5"):
+                with self.subTest(verb=verb, name=name[:12]):
+                    self.assert_error(run(*command(verb, support.pairs_file(), "-o",
+                                                   self.folder / name)), 3, name[:4])
+        if os.geteuid() == 0:
+            return  # root may write everywhere
+        self.folder.chmod(0o500)
+        for verb in OPTIONS:
+            self.assert_error(run(*command(verb, support.pairs_file(), "-o",
+                                           self.folder / "x.h5")), 3, "x.h5")
+        self.folder.chmod(0o700)
+
+    def test_a_full_disk(self):
+        def small_files():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+        for verb in OPTIONS:
+            with self.subTest(verb=verb):
+                path = self.folder / f"{verb}.h5"
+                arguments = command(verb, support.pairs_file(), "-o", path)
+                process = subprocess.run([support.ATTNSCOPE, *arguments], capture_output=True,
+                                         check=False, timeout=120, preexec_fn=small_files)
+                self.assert_error(support.Result(process), 3, path.name)
+                self.assertFalse(path.exists())
+                self.assertEqual([p.name for p in self.folder.iterdir() if ".tmp" in p.name], [])
+                self.assert_ok(run(*arguments, "--force"))  # with room it goes on
+
+
+def slow(verb, path, *arguments):
+    """A run long enough to be caught in the act, started."""
+    options = {"ablate": ["--unit", "neuron", "--neurons", "*.*"],
+               "patch": ["--site", "q,k,v,z,pattern", "--by", "layer,head,pos"],
+               "verdict": ["--controls", "200"]}[verb]
+    return [support.ATTNSCOPE, verb, "-m", support.MODEL, "--pairs", support.pairs_file(),
+            "--naive", "--verify", "0", "--resamples", "500", "--threads", "1", "--quiet", *options,
+            "-o", path, *arguments]
+
+
+def started(arguments, until):
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    end = time.monotonic() + 60
+    while not until.exists() and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.01)
+    return process
+
+
+class Rivals(CliTest):
+    def test_the_second_process_names_the_first(self):
+        for verb in ("ablate", "patch", "verdict"):
+            with self.subTest(verb=verb):
+                path = self.folder / f"{verb}.h5"
+                first = started(slow(verb, path), pathlib.Path(f"{path}.lock"))
+                second = run(*command(verb, support.pairs_file(), "-o", path))
+                third = run(*command(verb, support.pairs_file(), "-o", path, "--force"))
+                first.communicate(timeout=120)
+                self.assertEqual(first.returncode, 0)  # unharmed
+                self.assert_error(second, 3, path.name, str(first.pid))
+                self.assert_error(third, 3, path.name, str(first.pid))
+                self.assert_ok(run("verify", path))
+
+
+class Killed(CliTest):
+    def test_a_verdict_goes_on_to_the_same_bytes(self):
+        for name, stop in (("term", signal.SIGTERM), ("kill", signal.SIGKILL)):
+            path = self.folder / f"{name}.h5"
+            process = started(slow("verdict", path), pathlib.Path(f"{path}.lock"))
+            process.send_signal(stop)
+            process.communicate(timeout=60)
+            self.assertIn(process.returncode, (-signal.SIGKILL, 143))
+            self.assertFalse(path.exists())
+            self.assertFalse(path.with_suffix(".html").exists())
+            subprocess.run(slow("verdict", path, "--resume"), check=True, capture_output=True)
+        self.assertEqual(path.read_bytes(), (self.folder / "term.h5").read_bytes())
+        self.assertEqual(path.with_suffix(".html").read_bytes(),
+                         (self.folder / "term.html").read_bytes())
+
+
+if __name__ == "__main__":
+    unittest.main()
