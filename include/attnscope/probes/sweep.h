@@ -140,7 +140,7 @@ struct SweepResult {
   std::int64_t verified = 0;
   double verify_difference = kNotMeasured;  // largest |effect − naive effect| among them
   std::int64_t non_finite = 0;  // effects that are NaN though measured; infinite ones are made NaN
-  std::string engine;  // "auto"; by length "auto, reference"; "reference, one cell a run"
+  std::string engine;           // "auto"; by length "auto, reference"; "reference, one cell a run"
   double seconds = 0;
   SweepPlan plan;
 
