@@ -74,7 +74,11 @@ class AblationJob {
 
  private:
   InputRequest request() const;
-  MethodValues method_values(const Model& model, const std::vector<SweepPrompt>& prompts) const;
+  void open();
+  MethodValues method_values(const Model& model) const;
+  Cells all_cells(const MethodValues& values) const;
+  EffectsTable tabulate(const Model& model, const Cells& made, const SweepResult& result,
+                        const SweepSettings& settings) const;
   std::vector<TokenRow> reference_rows() const;
   ExperimentRecord new_record(const std::string& name, const std::string& options_json) const;
   EstimateOptions estimates() const {
@@ -83,12 +87,10 @@ class AblationJob {
             .threads = at::get_num_threads(),
             .per_prompt = spec_.sweep.per_prompt};
   }
-  ExperimentRecord interactions(const Model& model, const std::vector<SweepPrompt>& prompts,
-                                const std::vector<UnitSet>& sets, const MethodValues& values,
+  ExperimentRecord interactions(const Model& model, const MethodValues& values,
                                 const std::vector<double>& singles, const SweepSettings& settings,
                                 const std::string& options_json) const;
-  ExperimentRecord rerun_in_float32(const std::vector<SweepPrompt>& prompts, const Cells& made,
-                                    const std::vector<double>& totals,
+  ExperimentRecord rerun_in_float32(const Cells& made, const std::vector<double>& totals,
                                     const SweepSettings& settings, const std::string& options_json);
   bool wants(EffectChoice effect) const {
     return std::find(effects_.begin(), effects_.end(), effect) != effects_.end();
@@ -100,6 +102,8 @@ class AblationJob {
   std::vector<EffectChoice> effects_;
   Warnings warnings_;
   ExperimentInputs inputs_;
+  std::vector<UnitSet> sets_;
+  std::vector<SweepPrompt> prompts_;
 };
 
 InputRequest AblationJob::request() const {
@@ -125,15 +129,12 @@ std::vector<TokenRow> AblationJob::reference_rows() const {
   return rows;
 }
 
-MethodValues AblationJob::method_values(const Model& model,
-                                        const std::vector<SweepPrompt>& prompts) const {
-  const std::vector<UnitSet> sets =
-      select_units(spec_, model.config(), unit_sizes(model.config(), inputs_.pairs));
+MethodValues AblationJob::method_values(const Model& model) const {
   MethodValues values;
   const bool optimal = has_method(methods_, AblationMethod::optimal);
   const bool by_position = has_method(methods_, AblationMethod::mean_pos);
   if (has_method(methods_, AblationMethod::mean) || by_position || optimal) {
-    values.means = reference_means(model, reference_rows(), hooks_of(sets, model.config()),
+    values.means = reference_means(model, reference_rows(), hooks_of(sets_, model.config()),
                                    by_position ? PositionMeans::on : PositionMeans::off,
                                    engine_of(spec_.compute.engine));
   }
@@ -142,7 +143,7 @@ MethodValues AblationJob::method_values(const Model& model,
   }
   if (optimal) {
     values.optimal = optimal_constants(
-        model, sets, prompts, values,
+        model, sets_, prompts_, values,
         {.metric = spec_.metric.metric, .seed = spec_.compute.seed, .stop = context_.stop});
   }
   return values;
@@ -162,20 +163,20 @@ ExperimentRecord AblationJob::new_record(const std::string& name,
 
 // Each two of the units with the largest effects: joint effect, and how far it is from the sum of
 // the single ones (synergy, methods B10).
-ExperimentRecord AblationJob::interactions(
-    const Model& model, const std::vector<SweepPrompt>& prompts, const std::vector<UnitSet>& sets,
-    const MethodValues& values, const std::vector<double>& singles, const SweepSettings& settings,
-    const std::string& options_json) const {
-  const std::size_t n_prompts = prompts.size();
-  std::vector<std::size_t> order = by_size(singles, sets.size(), n_prompts);
+ExperimentRecord AblationJob::interactions(const Model& model, const MethodValues& values,
+                                           const std::vector<double>& singles,
+                                           const SweepSettings& settings,
+                                           const std::string& options_json) const {
+  const std::size_t n_prompts = prompts_.size();
+  std::vector<std::size_t> order = by_size(singles, sets_.size(), n_prompts);
   order.resize(std::min(order.size(), static_cast<std::size_t>(spec_.interactions)));
   std::sort(order.begin(), order.end());
   std::vector<UnitSet> joint;
   std::vector<std::pair<std::size_t, std::size_t>> members;
   for (std::size_t i = 0; i < order.size(); ++i) {
     for (std::size_t j = i + 1; j < order.size(); ++j) {
-      UnitSet both = sets[order[i]];
-      both.insert(both.end(), sets[order[j]].begin(), sets[order[j]].end());
+      UnitSet both = sets_[order[i]];
+      both.insert(both.end(), sets_[order[j]].begin(), sets_[order[j]].end());
       std::sort(both.begin(), both.end());
       joint.push_back(std::move(both));
       members.emplace_back(order[i], order[j]);
@@ -184,7 +185,7 @@ ExperimentRecord AblationJob::interactions(
   const Cells cells = make_cells(joint, {methods_[0]}, values, model.config());
   SweepSettings plain = settings;
   plain.store = nullptr;
-  const SweepResult result = run_sweep(model, cells.cells, prompts, plain);
+  const SweepResult result = run_sweep(model, cells.cells, prompts_, plain);
   EffectsTable table = {.methods = {"joint", "synergy"},
                         .cells = cells.places,
                         .effects = result.effects,
@@ -206,11 +207,10 @@ ExperimentRecord AblationJob::interactions(
 
 // The cells with the largest effects of the first method, again in float32: how far low precision
 // is off, and whether it ranks them alike.
-ExperimentRecord AblationJob::rerun_in_float32(const std::vector<SweepPrompt>& prompts,
-                                               const Cells& made, const std::vector<double>& totals,
+ExperimentRecord AblationJob::rerun_in_float32(const Cells& made, const std::vector<double>& totals,
                                                const SweepSettings& settings,
                                                const std::string& options_json) {
-  const std::size_t n_prompts = prompts.size();
+  const std::size_t n_prompts = prompts_.size();
   std::vector<std::size_t> order = by_size(totals, made.places.size(), n_prompts);
   order.resize(std::min(order.size(), static_cast<std::size_t>(spec_.float32_rerun)));
   ComputeOptions compute = spec_.compute;
@@ -227,7 +227,7 @@ ExperimentRecord AblationJob::rerun_in_float32(const std::vector<SweepPrompt>& p
   }
   SweepSettings plain = settings;
   plain.store = nullptr;
-  const SweepResult result = run_sweep(model, cells, prompts, plain);
+  const SweepResult result = run_sweep(model, cells, prompts_, plain);
   again.effects = result.effects;
   again.baseline = result.baseline;
   std::vector<double> low(order.size());
@@ -252,44 +252,85 @@ ExperimentRecord AblationJob::rerun_in_float32(const std::vector<SweepPrompt>& p
   return record;
 }
 
-ExperimentResult AblationJob::run() {
-  const auto start = std::chrono::steady_clock::now();
-  validate(spec_);
+// Everything that needs no weights: inputs, units, prompts and their donors.
+void AblationJob::open() {
   inputs_ = open_inputs(request(), warnings_);
   const ModelConfig& config = inputs_.checkpoint.config;
-  const std::vector<UnitSet> sets =
-      part_of_list(select_units(spec_, config, unit_sizes(config, inputs_.pairs)), spec_.shard);
-  if (sets.empty()) {
+  sets_ = part_of_list(select_units(spec_, config, unit_sizes(config, inputs_.pairs)), spec_.shard);
+  if (sets_.empty()) {
     throw Error(
         ErrorKind::input, "AB22",
         {.where = "--shard", .what = "there are more parts than units, and this one is empty"});
   }
-  std::vector<SweepPrompt> prompts = sweep_prompts(inputs_, {.metric = spec_.metric});
-  const std::vector<int> clusters = clusters_of(inputs_.pairs);
+  prompts_ = sweep_prompts(inputs_, {.metric = spec_.metric});
   if (has_method(methods_, AblationMethod::resample)) {
-    draw_donors(prompts, clusters, spec_.compute.seed);
+    draw_donors(prompts_, clusters_of(inputs_.pairs), spec_.compute.seed);
   }
   if (has_method(methods_, AblationMethod::mean_pos)) {
-    check_equal_lengths(prompts, reference_rows());
+    check_equal_lengths(prompts_, reference_rows());
   }
-  AblateSpec resolved = spec_;
-  resolved.compute = resolved_compute(spec_.compute, EngineChoice::automatic);
+}
 
+// Every method on every unit, then all units but one. A plan needs no values: what the units become
+// costs the same.
+Cells AblationJob::all_cells(const MethodValues& values) const {
+  const ModelConfig& config = inputs_.checkpoint.config;
+  const std::vector<AblationMethod> methods =
+      spec_.output.dry_run ? std::vector<AblationMethod>(methods_.size(), AblationMethod::zero)
+                           : methods_;
+  Cells made = make_cells(sets_, methods, values, config);
+  if (!spec_.leave_one_in) return made;
+  for (const UnitSet& rest : all_but_one(sets_)) {
+    made.cells.push_back({"all but one", ablation_edits(rest, methods[0], values, config)});
+  }
+  return made;
+}
+
+// The effects that are asked for, one method after the other.
+EffectsTable AblationJob::tabulate(const Model& model, const Cells& made, const SweepResult& result,
+                                   const SweepSettings& settings) const {
+  const std::size_t per_method = sets_.size() * prompts_.size();
+  EffectsTable table = {
+      .cells = made.places, .baseline = result.baseline, .clusters = clusters_of(inputs_.pairs)};
+  const auto add = [&](const std::string& name, const std::vector<double>& effects,
+                       std::size_t place) {
+    const auto begin = effects.begin() + static_cast<std::ptrdiff_t>(place * per_method);
+    table.methods.push_back(name);
+    table.effects.insert(table.effects.end(), begin,
+                         begin + static_cast<std::ptrdiff_t>(per_method));
+  };
+  const auto add_methods = [&](const std::vector<double>& effects, const std::string& suffix) {
+    for (std::size_t m = 0; m < methods_.size(); ++m) {
+      add(choice_name(methods_[m]) + suffix, effects, m);
+    }
+  };
+  if (wants(EffectChoice::total)) add_methods(result.effects, "");
+  if (wants(EffectChoice::direct)) {
+    const auto n_cells = static_cast<std::ptrdiff_t>(methods_.size() * sets_.size());
+    const std::vector<Cell> cells(made.cells.begin(), made.cells.begin() + n_cells);
+    add_methods(direct_effects(model, cells, prompts_, settings).effects, " (direct)");
+  }
+  if (spec_.leave_one_in) {
+    add("leave one in (" + choice_name(methods_[0]) + ")", result.effects, methods_.size());
+  }
+  return table;
+}
+
+ExperimentResult AblationJob::run() {
+  const auto start = std::chrono::steady_clock::now();
+  validate(spec_);
+  open();
   ExperimentResult outcome;
-  outcome.prompts = static_cast<std::int64_t>(prompts.size());
+  outcome.prompts = static_cast<std::int64_t>(prompts_.size());
   outcome.clusters = inputs_.pairs.n_clusters;
   outcome.misaligned = inputs_.pairs.misaligned;
+
   const Model model =
       load_model(inputs_.checkpoint, spec_.compute, strictness_of(spec_.strict), warnings_);
-  const MethodValues values = method_values(model, prompts);
-  Cells made = make_cells(sets, methods_, values, config);
-  if (spec_.leave_one_in) {
-    for (const UnitSet& rest : all_but_one(sets)) {
-      made.cells.push_back({"all but one", ablation_edits(rest, methods_[0], values, config)});
-    }
-  }
+  const MethodValues values = spec_.output.dry_run ? MethodValues{} : method_values(model);
+  const Cells made = all_cells(values);
   SweepSettings settings = sweep_settings(spec_.metric, spec_.sweep, spec_.compute, context_);
-  const SweepPlan plan = plan_sweep(model, made.cells, prompts, settings);
+  const SweepPlan plan = plan_sweep(model, made.cells, prompts_, settings);
   outcome.plan = describe(plan);
   outcome.cells = plan.cells;
   if (context_.on_plan) context_.on_plan(outcome.plan);
@@ -297,53 +338,30 @@ ExperimentResult AblationJob::run() {
     outcome.warnings = warnings_.lines();
     return outcome;
   }
+
+  AblateSpec resolved = spec_;
+  resolved.compute = resolved_compute(spec_.compute, EngineChoice::automatic);
+  const RunDescription description = description_of(FileKind::ablate, resolved, inputs_);
   std::vector<ShardRange> shards;
   for (int s = 0; s < plan.shards; ++s) shards.push_back({s, 1});
-  ExperimentOutput output(description_of(FileKind::ablate, resolved, inputs_), context_, shards,
-                          warnings_);
+  ExperimentOutput output(description, context_, shards, warnings_);
   if (output.restore(outcome)) return outcome;
   std::optional<OutputStore> store;
   if (output.sweep() != nullptr) settings.store = &store.emplace(*output.sweep(), 0);
 
-  const SweepResult result = run_sweep(model, made.cells, prompts, settings);
+  const SweepResult result = run_sweep(model, made.cells, prompts_, settings);
   outcome.cells_per_second =
       result.seconds > 0 ? static_cast<double>(plan.runs) / result.seconds : 0;
-  const std::size_t per_method = sets.size() * prompts.size();
-  EffectsTable table = {.cells = made.places, .baseline = result.baseline, .clusters = clusters};
-  const auto add_methods = [&](const std::vector<double>& effects, const std::string& suffix) {
-    for (std::size_t m = 0; m < methods_.size(); ++m) {
-      table.methods.push_back(choice_name(methods_[m]) + suffix);
-      const auto begin = effects.begin() + static_cast<std::ptrdiff_t>(m * per_method);
-      table.effects.insert(table.effects.end(), begin,
-                           begin + static_cast<std::ptrdiff_t>(per_method));
-    }
-  };
-  if (wants(EffectChoice::total)) add_methods(result.effects, "");
-  if (wants(EffectChoice::direct)) {
-    std::vector<Cell> cells(
-        made.cells.begin(),
-        made.cells.begin() + static_cast<std::ptrdiff_t>(methods_.size() * sets.size()));
-    add_methods(direct_effects(model, cells, prompts, settings).effects, " (direct)");
-  }
-  if (spec_.leave_one_in) {
-    table.methods.push_back("leave one in (" + choice_name(methods_[0]) + ")");
-    table.effects.insert(
-        table.effects.end(),
-        result.effects.begin() + static_cast<std::ptrdiff_t>(methods_.size() * per_method),
-        result.effects.end());
-  }
-  const RunDescription description = description_of(FileKind::ablate, resolved, inputs_);
   outcome.record = new_record("ablate", description.options_json);
-  add_effects(table, estimates(), outcome.record);
+  add_effects(tabulate(model, made, result, settings), estimates(), outcome.record);
   add_sweep_facts(result, outcome.record);
   std::vector<ExperimentRecord> records = {outcome.record};
   if (spec_.float32_rerun > 0) {
-    records.push_back(
-        rerun_in_float32(prompts, made, result.effects, settings, description.options_json));
+    records.push_back(rerun_in_float32(made, result.effects, settings, description.options_json));
   }
   if (spec_.interactions > 1) {
-    records.push_back(interactions(model, prompts, sets, values, result.effects, settings,
-                                   description.options_json));
+    records.push_back(
+        interactions(model, values, result.effects, settings, description.options_json));
   }
   check_finite(result.non_finite, nan_use_of(spec_.fail_on_nan), warnings_);
   output.finish(records, outcome);
