@@ -17,7 +17,9 @@ void add_what_options(Verb& verb, AblateSpec& spec) {
   options.text(
       {"--neurons", "LIST", "neurons for --unit neuron, as in 5.0-99,6.17 (default: none)"},
       spec.neurons);
-  options.text({"--positions", "LIST", "positions for --unit head-pos, see below (default: all)"},
+  options.text({"--positions", "LIST",
+                "positions for --unit head-pos, as in 0,3-7 (default: all; a prompt "
+                "that is too short has no such cell)"},
                spec.positions);
   options.text({"--effect", "LIST",
                 "total: all that follows is computed anew; direct: layers that follow and the "

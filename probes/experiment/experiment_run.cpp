@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "attnscope/core/boundary.h"
@@ -23,6 +24,20 @@ void check_prompts(const ExperimentInputs& inputs, const PairSource& source) {
     check_prompt(inputs.checkpoint.config, *pair.corrupt, LongPrompts::refused,
                  where + ", corrupt");
   }
+}
+
+// Copies of a prompt in several groups are no independent draws.
+void warn_of_copies(const PairSet& set, Warnings& warnings) {
+  std::map<std::vector<std::int64_t>, int> group_of;
+  std::uint64_t copies = 0;
+  for (const EncodedPair& pair : set.pairs) {
+    const auto [found, added] = group_of.try_emplace(pair.clean.ids, pair.cluster);
+    if (!added && found->second != pair.cluster) ++copies;
+  }
+  if (copies == 0) return;
+  warnings.add(count_of(copies, "pair") +
+               " repeat the clean prompt of another group and count as independent draws all the "
+               "same, so intervals come out too narrow; give copies one group");
 }
 
 std::string sidecar_of(const RunDescription& run, const ExperimentContext& context,
@@ -63,6 +78,7 @@ ExperimentInputs open_inputs(const InputRequest& request, Warnings& warnings) {
   inputs.pairs = load_pairs(request.pairs, request.encoding,
                             inputs.tokenizer ? &*inputs.tokenizer : nullptr, needs, warnings);
   check_prompts(inputs, request.pairs);
+  warn_of_copies(inputs.pairs, warnings);
   return inputs;
 }
 

@@ -123,7 +123,7 @@ UnitSizes unit_sizes(const ModelConfig& config, const PairSet& pairs) {
   }
   for (const EncodedPair& pair : pairs.pairs) {
     const auto length = static_cast<int>(pair.clean.size());
-    sizes.positions = sizes.positions == 0 ? length : std::min(sizes.positions, length);
+    sizes.positions = std::max(sizes.positions, length);
   }
   return sizes;
 }

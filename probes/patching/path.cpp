@@ -8,6 +8,7 @@
 #include <set>
 
 #include "attnscope/core/boundary.h"
+#include "attnscope/core/device.h"
 #include "attnscope/support/error.h"
 
 namespace attnscope {
@@ -303,6 +304,7 @@ PathEffects path_effects(const Model& model, const std::vector<UnitSet>& senders
                          const std::vector<ReceiverId>& receivers,
                          const std::vector<SweepPrompt>& prompts, const PathOptions& options) {
   return at_boundary("path patching", [&] {
+    const OneComputeThread alone;
     const c10::InferenceMode inference;
     return PathRunner(model, senders, receivers, prompts, options).run();
   });

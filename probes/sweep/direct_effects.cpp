@@ -8,6 +8,7 @@
 #include <set>
 
 #include "attnscope/core/boundary.h"
+#include "attnscope/core/device.h"
 #include "attnscope/probes/attribution.h"
 #include "attnscope/support/error.h"
 #include "base_run.h"
@@ -206,6 +207,7 @@ DirectEffects direct_effects(const Model& model, const std::vector<Cell>& cells,
                              const std::vector<SweepPrompt>& prompts,
                              const SweepSettings& settings) {
   return at_boundary("direct effects", [&] {
+    const OneComputeThread alone;
     const c10::InferenceMode inference;
     BaseNeeds needs;
     std::size_t donors = 0;

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "attnscope/core/boundary.h"
+#include "attnscope/core/device.h"
 #include "attnscope/support/error.h"
 #include "attnscope/support/philox.h"
 #include "attnscope/support/text.h"
@@ -29,6 +30,9 @@ using Clock = std::chrono::steady_clock;
 
 // Planned operations of a shard.
 constexpr double kShardFlops = 2e12;
+// A shard that has come to the end of a chunk ends there too once it holds so many: a second or so
+// of work, without running a chunk's prompts twice.
+constexpr double kShardLeastFlops = 5e10;
 // Prompts that are run alone, twice, to know what does not depend on any edit.
 constexpr int kFloorPrompts = 8;
 constexpr double kVerifyShare = 0.01;
@@ -63,6 +67,10 @@ std::vector<Shard> cut_shards(const SweepWork& work) {
       flops += each;
     }
     shards.back().push_back({c, begin, batches});
+    if (flops >= kShardLeastFlops && c + 1 < work.chunks.size()) {
+      shards.emplace_back();
+      flops = 0;
+    }
   }
   return shards;
 }
@@ -91,19 +99,6 @@ void run_on_threads(int workers, std::size_t count, const std::function<void(std
   for (std::thread& thread : threads) thread.join();
   if (error) std::rethrow_exception(error);
 }
-
-// Cells run on threads of their own, each of which computes alone: that is faster than sharing out
-// every product, and gives equal rows of a batch equal bits.
-class OneComputeThread {
- public:
-  OneComputeThread() : before_(at::get_num_threads()) { at::set_num_threads(1); }
-  ~OneComputeThread() { at::set_num_threads(before_); }
-  OneComputeThread(const OneComputeThread&) = delete;
-  OneComputeThread& operator=(const OneComputeThread&) = delete;
-
- private:
-  int before_;
-};
 
 // Which engine batches of each length use. Exact and naive runs have one row and any engine.
 class SweepEngines {
@@ -195,6 +190,7 @@ class Sweep {
   std::mutex mutex_;
   std::int64_t done_ = 0;
   std::int64_t kept_ = 0;
+  std::int64_t committed_ = 0;  // shards that a later run finds
 };
 
 SweepPlan Sweep::plan() const {
@@ -213,9 +209,12 @@ void Sweep::check_stop() const {
   if (settings_.stop == nullptr || !*settings_.stop) return;
   throw Error(ErrorKind::interrupted, "SW20",
               {.where = "sweep",
-               .what = "stopped by a signal after " + count_of(done_, "cell") + " of " +
-                       std::to_string(plan().runs),
-               .next = settings_.store != nullptr ? "go on with --resume" : ""});
+               .what = "stopped by a signal after " + count_of(done_, "run") + " of " +
+                       std::to_string(plan().runs) + "; " +
+                       (committed_ > 0 ? count_of(committed_, "shard") + " of " +
+                                             std::to_string(shards_.size()) + " are kept"
+                                       : std::string("nothing was committed yet")),
+               .next = committed_ > 0 ? "go on with --resume" : "run it again"});
 }
 
 void Sweep::report(std::size_t measured) {
@@ -444,13 +443,17 @@ SweepResult Sweep::run() {
         const auto cells = std::count_if(stored->begin(), stored->end(),
                                          [](const SweepRow& row) { return row.cell >= 0; });
         kept_ += cells;
+        ++committed_;
         report(static_cast<std::size_t>(cells));
         continue;
       }
     }
     const std::vector<SweepRow> rows = run_shard(shards_[s]);
     keep(rows, result);
-    if (settings_.store != nullptr) settings_.store->save(shard, rows);
+    if (settings_.store != nullptr) {
+      settings_.store->save(shard, rows);
+      ++committed_;
+    }
   }
   measure_floor(result);
   verify(result);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 
+#include "attnscope/core/device.h"
 #include "measure.h"
 
 namespace attnscope {
@@ -97,6 +98,7 @@ std::vector<std::vector<std::array<double, kMeasures>>> measures_of_prompt(
 }  // namespace
 
 std::vector<AttentionMeasure> measure_attention(const VerdictWorld& world, Engine engine) {
+  const OneComputeThread alone;
   const c10::InferenceMode inference;
   const std::size_t n_prompts = world.prompts.size();
   const std::size_t used = world.source_set >= 0 ? kMeasures : kSource;

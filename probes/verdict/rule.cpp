@@ -325,6 +325,7 @@ void decide_withholding(const VerdictInput& input, VerdictResult& result) {
   if (result.clusters < kVerdictClusters) {
     result.withheld.push_back(too_few_clusters(result.clusters));
   }
+  if (input.non_finite > 0) result.withheld.push_back(not_finite(input.non_finite));
   if (input.positive_control == ControlOutcome::failed) {
     result.withheld.push_back(positive_control_failed(input.positive_control_note));
   }

@@ -229,6 +229,11 @@ class Writer {
 
 }  // namespace
 
+std::string not_finite(std::int64_t effects) {
+  return count_of(static_cast<std::uint64_t>(effects), "effect") + (effects == 1 ? " is" : " are") +
+         " NaN or infinite";
+}
+
 std::string too_few_clusters(std::size_t clusters) {
   return "a verdict needs " + std::to_string(kVerdictClusters) + " clusters of prompts and there " +
          (clusters == 1 ? "is " : "are ") + std::to_string(clusters);

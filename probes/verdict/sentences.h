@@ -7,6 +7,7 @@
 
 namespace attnscope {
 
+std::string not_finite(std::int64_t effects);
 std::string too_few_clusters(std::size_t clusters);
 std::string positive_control_failed(const std::string& note);
 std::string negative_control_rejects(double p);

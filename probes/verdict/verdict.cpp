@@ -178,6 +178,7 @@ ExperimentRecord VerdictJob::judge_world(const VerdictWorld& world, const Measur
   VerdictMeasurement measured = measure_verdict(world, options);
   measured.input.positive_control = control.outcome;
   measured.input.positive_control_note = control.note;
+  measured.input.non_finite = measured.totals.non_finite;
   const VerdictOptions judging = {
       .delta = measured.delta,
       .noise_floor = std::max(measured.totals.rerun_difference, measured.totals.batch_difference),

@@ -117,4 +117,12 @@ void set_up_process(const ProcessOptions& options) {
   start_compute_threads(options.threads > 0 ? options.threads : std::max(cores, 1));
 }
 
+OneComputeThread::OneComputeThread() : before_(at::get_num_threads()) {
+  at::set_num_threads(1);
+}
+
+OneComputeThread::~OneComputeThread() {
+  at::set_num_threads(before_);
+}
+
 }  // namespace attnscope

@@ -168,9 +168,25 @@ ExperimentRecord record_of(const DiffResult& result, const std::string& spec) {
   return record;
 }
 
+// What experiments hold is not compared; an empty difference would say that they are equal.
+void require_captures(const CaptureReader& a, const CaptureReader& b) {
+  for (const CaptureReader* file : {&a, &b}) {
+    const FileKind kind = file->file().kind;
+    const bool experiment = kind == FileKind::ablate || kind == FileKind::patch ||
+                            kind == FileKind::verdict || kind == FileKind::lens;
+    if (!experiment) continue;
+    throw Error(ErrorKind::input, "SD03",
+                {.where = escape_untrusted(file->path(), 4096),
+                 .what = std::string("results of ") + file_kind_name(kind) + " cannot be compared",
+                 .expected = "two captures of the same tokens",
+                 .next = "export both as csv with --figure grid and compare those"});
+  }
+}
+
 }  // namespace
 
 DiffResult diff_files(const CaptureReader& a, const CaptureReader& b) {
+  require_captures(a, b);
   if (a.prompts() != b.prompts()) {
     throw Error(ErrorKind::input, "SD02",
                 {.where = escape_untrusted(b.path(), 4096),

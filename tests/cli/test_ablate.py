@@ -99,7 +99,27 @@ class Printed(CliTest):
                          shown("--method", "mean", "--limit", "5", "--layers", "1")["cells"])
 
 
+    def test_positions_reach_to_the_end_of_the_longest_prompt(self):
+        longer = {**PAIR, "clean": "the on and the on", "corrupt": "the and on the on"}
+        path = self.folder / "lengths.jsonl"
+        path.write_text("\n".join(map(json.dumps, [PAIR, longer])))
+        cells = json.loads(ablate("--pairs", path, "--unit", "head-pos", "--heads", "0.0",
+                                  "--json").out)["cells"]
+        by_position = {int(c["unit"].split("@")[1]): c["n"] for c in cells}
+        longest = max(by_position)
+        self.assertEqual(by_position[0], 2)
+        self.assertEqual(by_position[longest], 1)
+
+
 class Files(CliTest):
+    def test_results_of_experiments_are_not_compared_as_captures(self):
+        first, second = self.folder / "first.h5", self.folder / "second.h5"
+        for out, heads in ((first, "0.0"), (second, "0.1")):
+            self.assert_ok(ablate("--pairs", support.pairs_file(), "--limit", "2", "--heads",
+                                  heads, "-o", out))
+        self.assert_error(run("diff", first, second), 2, "results of ablate cannot be compared")
+
+
     def test_without_o_nothing_is_written(self):
         self.assert_ok(ablate("--pairs", support.pairs_file(), "--limit", "2", cwd=self.folder))
         result = self.assert_ok(ablate("--pairs", support.pairs_file(), "--dry-run", "-o", "x.h5",
@@ -221,6 +241,15 @@ class BadPairs(CliTest):
         (self.folder / "b.jsonl").write_text(text)
         result = self.assert_ok(ablate("--pairs", self.folder / "b.jsonl", "--skip-bad"))
         self.assertIn("1 bad line", result.err)
+
+    def test_copies_in_several_groups_are_named(self):
+        path = self.folder / "copies.jsonl"
+        path.write_text((json.dumps(PAIR) + "\n") * 12)
+        done = self.assert_ok(ablate("--pairs", path, "--layers", "0"))
+        self.assertIn("11 pairs repeat the clean prompt of another group", done.err)
+        path.write_text((json.dumps({**PAIR, "group": "a"}) + "\n") * 12)
+        done = self.assert_ok(ablate("--pairs", path, "--layers", "0"))
+        self.assertNotIn("repeat the clean prompt", done.err)
 
     def test_one_group_gives_no_interval(self):
         path = self.folder / "g.jsonl"

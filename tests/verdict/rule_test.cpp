@@ -173,6 +173,14 @@ TEST(VerdictRule, TwentyClustersAreNeeded) {
   }
 }
 
+TEST(VerdictRule, EffectsThatAreNoNumbersWithhold) {
+  World world(five_units(), {.given = {0, 1}});
+  world.input.non_finite = 3;
+  const VerdictResult got = judge(world.input, with_delta(1));
+  EXPECT_EQ(got.units[0].verdict, Verdict::withheld);
+  EXPECT_NE(got.paragraph.find("No verdicts: 3 effects are NaN or infinite"), std::string::npos);
+}
+
 TEST(VerdictRule, FailedPositiveControlWithholds) {
   World world(five_units(), {.given = {0, 1}});
   world.input.positive_control = ControlOutcome::passed;

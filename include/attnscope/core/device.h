@@ -25,4 +25,17 @@ struct ProcessOptions {
 // threads start. Throws (exit 4) if that many threads cannot be started.
 void set_up_process(const ProcessOptions& options);
 
+// While it lives, LibTorch computes with one thread in this one. Work that runs on threads of its
+// own is faster so, equal rows of a batch get equal bits, and results depend on no thread count.
+class OneComputeThread {
+ public:
+  OneComputeThread();
+  ~OneComputeThread();
+  OneComputeThread(const OneComputeThread&) = delete;
+  OneComputeThread& operator=(const OneComputeThread&) = delete;
+
+ private:
+  int before_;
+};
+
 }  // namespace attnscope

@@ -73,6 +73,8 @@ struct VerdictInput {
   std::vector<JointEffect> joint;
   ControlOutcome positive_control = ControlOutcome::not_run;
   std::string positive_control_note;  // what came out wrong
+  // Effects that are NaN or infinite: with any of them nothing is known of all units at once.
+  std::int64_t non_finite = 0;
 };
 
 struct VerdictOptions {

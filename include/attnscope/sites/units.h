@@ -33,7 +33,7 @@ struct UnitSizes {
   std::vector<int> heads;
   std::vector<int> kv_groups;
   std::vector<int> neurons;  // 0 where a layer has no MLP
-  int positions = 0;         // tokens of the shortest prompt; 0 = not known
+  int positions = 0;         // tokens of the longest prompt; 0 = not known
 };
 
 std::string unit_name(const UnitId& unit);
