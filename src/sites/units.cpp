@@ -151,7 +151,7 @@ class NameParser {
       fail(" names a stack, and this model has only one", "a unit without that prefix");
     }
     const std::vector<std::string> near = nearest(prefix, prefixes);
-    fail(" is not a unit", near.empty() ? kForms : near.front() + ":" + std::string(rest_));
+    fail(" is not a unit", near.empty() ? kForms : near.front() + ":" + escape_untrusted(rest_));
   }
 
   IndexSpan span(std::string_view text, int count, std::string_view what) const {
