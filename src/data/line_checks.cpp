@@ -39,6 +39,17 @@ std::vector<std::int64_t> parse_id_field(const std::string& name, std::string_vi
   return ids;
 }
 
+bool next_row(DelimitedText& records, std::size_t columns, std::vector<std::string>& fields) {
+  std::string problem;
+  if (!records.next(fields, problem)) return false;
+  if (!problem.empty()) throw BadLine{problem};
+  if (fields.size() != columns) {
+    throw BadLine{"expected " + std::to_string(columns) + " fields as in the header, got " +
+                  std::to_string(fields.size())};
+  }
+  return true;
+}
+
 void drop_carriage_return(std::string& line) {
   if (!line.empty() && line.back() == '\r') line.pop_back();
 }

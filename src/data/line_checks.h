@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "attnscope/tokenizer/tokenizer.h"
+#include "delimited_text.h"
 
 namespace attnscope {
 
@@ -24,6 +25,10 @@ std::string checked_text(std::string text, InvalidUtf8 policy);
 
 // "5,17,3", "[5, 17, 3]" or "5 17 3".
 std::vector<std::int64_t> parse_id_field(const std::string& name, std::string_view text);
+
+// The next record of a table with `columns` columns; throws BadLine for one that is malformed or
+// has another number of fields. False at the end.
+bool next_row(DelimitedText& records, std::size_t columns, std::vector<std::string>& fields);
 
 void drop_carriage_return(std::string& line);
 

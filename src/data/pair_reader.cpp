@@ -79,13 +79,7 @@ class PairTable : public PairReader::Format {
 
   bool next(json& record) override {
     std::vector<std::string> fields;
-    std::string problem;
-    if (!records_.next(fields, problem)) return false;
-    if (!problem.empty()) throw BadLine{problem};
-    if (fields.size() != header_.size()) {
-      throw BadLine{"expected " + std::to_string(header_.size()) +
-                    " fields as in the header, got " + std::to_string(fields.size())};
-    }
+    if (!next_row(records_, header_.size(), fields)) return false;
     record = json::object();
     for (std::size_t i = 0; i < fields.size(); ++i) {
       record[header_[i]] = checked_text(std::move(fields[i]), options_.encode.encode.invalid_utf8);

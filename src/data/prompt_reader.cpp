@@ -138,13 +138,7 @@ class TableFormat : public Base {
 
   bool next(Prompt& prompt) override {
     std::vector<std::string> fields;
-    std::string problem;
-    if (!records_.next(fields, problem)) return false;
-    if (!problem.empty()) throw BadLine{problem};
-    if (fields.size() != header_.size()) {
-      throw BadLine{"expected " + std::to_string(header_.size()) +
-                    " fields as in the header, got " + std::to_string(fields.size())};
-    }
+    if (!next_row(records_, header_.size(), fields)) return false;
     prompt = {};
     bool has_text = false;
     for (std::size_t i = 0; i < fields.size(); ++i) {

@@ -25,9 +25,9 @@ std::string scientific(double value) {
 
 }  // namespace
 
-std::string html_text(std::string_view text) {
+std::string escape_xml(std::string_view text) {
   std::string out;
-  for (const char c : escape_untrusted(text, 4 * text.size() + 16)) {
+  for (const char c : text) {
     switch (c) {
       case '&':
         out += "&amp;";
@@ -38,6 +38,17 @@ std::string html_text(std::string_view text) {
       case '>':
         out += "&gt;";
         break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+std::string html_text(std::string_view text) {
+  std::string out;
+  for (const char c : escape_xml(escape_untrusted(text, 4 * text.size() + 16))) {
+    switch (c) {
       case '"':
         out += "&quot;";
         break;

@@ -25,26 +25,6 @@ std::string hex(Rgb color) {
   return text;
 }
 
-std::string escape_xml(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 struct ByColor {
   bool operator()(const Rgb& a, const Rgb& b) const {
     return std::tie(a.red, a.green, a.blue) < std::tie(b.red, b.green, b.blue);
