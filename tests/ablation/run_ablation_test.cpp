@@ -14,6 +14,7 @@
 #include "attnscope/storage/verify.h"
 #include "attnscope/support/error.h"
 #include "recorder.h"
+#include "testing/error_code.h"
 #include "testing/fixtures.h"
 #include "testing/temp_folder.h"
 
@@ -32,15 +33,6 @@ AblateSpec demo_spec(const std::string& pairs = kDemo + "pairs/agreement.jsonl")
   spec.sweep.per_prompt = true;
   spec.sweep.bootstrap = 200;
   return spec;
-}
-
-std::string code_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  return "";
 }
 
 // The same inputs, without the experiment.

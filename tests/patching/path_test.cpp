@@ -13,6 +13,7 @@
 #include "attnscope/support/error.h"
 #include "parity/recorder.h"
 #include "path.h"
+#include "testing/error_code.h"
 #include "tiny_model.h"
 
 namespace attnscope::testing {
@@ -150,15 +151,6 @@ TEST(KnownPaths, ToLogitsIsTheDifferenceOfAttributions) {
     }
   }
   EXPECT_GE(moved, 6);
-}
-
-std::string code_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return std::string(error.code());
-  }
-  return "";
 }
 
 TEST(Paths, SendersThatSayNothingNewAreErrors) {

@@ -14,6 +14,7 @@
 #include "attnscope/storage/verify.h"
 #include "attnscope/support/error.h"
 #include "parity/recorder.h"
+#include "testing/error_code.h"
 #include "testing/temp_folder.h"
 
 namespace attnscope::testing {
@@ -31,15 +32,6 @@ PatchSpec demo_spec() {
   spec.sweep.per_prompt = true;
   spec.sweep.bootstrap = 200;
   return spec;
-}
-
-std::string code_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  return "";
 }
 
 class PlainRuns {

@@ -9,6 +9,7 @@
 #include "attnscope/probes/direct_effects.h"
 #include "attnscope/support/error.h"
 #include "attribution/frozen_run.h"
+#include "testing/error_code.h"
 #include "tiny_model.h"
 
 namespace attnscope::testing {
@@ -147,15 +148,6 @@ TEST_P(DirectEffectsOf, InertCellsHaveNone) {
       EXPECT_EQ(direct.effects[i], 0) << cells[i / prompts.size()].name;
     }
   }
-}
-
-std::string code_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  return "";
 }
 
 // Parts of several layers add up where only the final norm lies behind them.

@@ -10,6 +10,7 @@
 
 #include "attnscope/probes/sweep.h"
 #include "attnscope/support/error.h"
+#include "testing/error_code.h"
 #include "tiny_model.h"
 
 namespace attnscope::testing {
@@ -239,15 +240,6 @@ TEST(Metrics, EmbeddingShift) {
       EXPECT_GT(result.effects[c], 1e-6);
     }
   }
-}
-
-std::string code_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  return "";
 }
 
 TEST(Metrics, ThoseThatAModelCannotGiveAreErrors) {
