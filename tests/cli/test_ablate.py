@@ -3,6 +3,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import time
@@ -112,6 +113,14 @@ class Printed(CliTest):
 
 
 class Files(CliTest):
+    def test_a_sweep_of_seconds_already_has_several_shards(self):
+        demo = support.SOURCE / "probes" / "demo"
+        done = self.assert_ok(run("ablate", "-m", demo / "tiny-english", "--pairs",
+                                  demo / "pairs" / "induction.jsonl", "--unit", "head-pos",
+                                  "--positions", "0-12", "--dry-run"))
+        shards = re.search(r"([0-9]+) shards", done.out)
+        self.assertTrue(shards and int(shards[1]) > 2, done.out)
+
     def test_results_of_experiments_are_not_compared_as_captures(self):
         first, second = self.folder / "first.h5", self.folder / "second.h5"
         for out, heads in ((first, "0.0"), (second, "0.1")):
