@@ -92,6 +92,12 @@ class AblationJob {
                                 const std::string& options_json) const;
   ExperimentRecord rerun_in_float32(const Cells& made, const std::vector<double>& totals,
                                     const SweepSettings& settings, const std::string& options_json);
+  bool needs_means() const {
+    return std::any_of(methods_.begin(), methods_.end(), [](AblationMethod method) {
+      return method == AblationMethod::mean || method == AblationMethod::mean_pos ||
+             method == AblationMethod::optimal;
+    });
+  }
   bool wants(EffectChoice effect) const {
     return std::find(effects_.begin(), effects_.end(), effect) != effects_.end();
   }
@@ -104,6 +110,8 @@ class AblationJob {
   ExperimentInputs inputs_;
   std::vector<UnitSet> sets_;
   std::vector<SweepPrompt> prompts_;
+  std::vector<TokenRow>
+      reference_;  // prompts whose means are used; empty where no method needs one
 };
 
 InputRequest AblationJob::request() const {
@@ -124,7 +132,7 @@ std::vector<TokenRow> AblationJob::reference_rows() const {
   std::vector<TokenRow> rows;
   for (const EncodedPair& pair : pairs) {
     const EncodedPrompt& prompt = corrupt ? *pair.corrupt : pair.clean;
-    rows.push_back({.ids = prompt.ids, .token_types = prompt.token_types, .position_ids = {}});
+    rows.push_back(token_row(prompt, inputs_.checkpoint.config));
   }
   return rows;
 }
@@ -133,8 +141,8 @@ MethodValues AblationJob::method_values(const Model& model) const {
   MethodValues values;
   const bool optimal = has_method(methods_, AblationMethod::optimal);
   const bool by_position = has_method(methods_, AblationMethod::mean_pos);
-  if (has_method(methods_, AblationMethod::mean) || by_position || optimal) {
-    values.means = reference_means(model, reference_rows(), hooks_of(sets_, model.config()),
+  if (needs_means()) {
+    values.means = reference_means(model, reference_, hooks_of(sets_, model.config()),
                                    by_position ? PositionMeans::on : PositionMeans::off,
                                    engine_of(spec_.compute.engine));
   }
@@ -266,8 +274,9 @@ void AblationJob::open() {
   if (has_method(methods_, AblationMethod::resample)) {
     draw_donors(prompts_, clusters_of(inputs_.pairs), spec_.compute.seed);
   }
+  if (needs_means()) reference_ = reference_rows();
   if (has_method(methods_, AblationMethod::mean_pos)) {
-    check_equal_lengths(prompts_, reference_rows());
+    check_equal_lengths(prompts_, reference_);
   }
 }
 

@@ -100,7 +100,6 @@ class Descent {
           prompts_.size() <= n ? i : random.below(static_cast<std::uint32_t>(prompts_.size()));
       chosen.push_back(&prompts_[p]);
       rows.push_back(prompts_[p].row);
-      if (model_.config().token_types == 0) rows.back().token_types.clear();
     }
     const Batch batch = make_batch(rows);
     Taps taps;

@@ -83,11 +83,10 @@ ReferenceMeans reference_means(const Model& model, const std::vector<TokenRow>& 
     batch.clear();
   };
   std::int64_t held = 0;
-  for (TokenRow row : rows) {
-    if (model.config().token_types == 0) row.token_types.clear();
+  for (const TokenRow& row : rows) {
     tokens += static_cast<std::int64_t>(row.ids.size());
     held += static_cast<std::int64_t>(row.ids.size());
-    batch.push_back(std::move(row));
+    batch.push_back(row);
     if (held >= kBatchTokens) {
       run();
       held = 0;

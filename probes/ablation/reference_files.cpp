@@ -93,7 +93,7 @@ std::vector<TokenRow> read_reference_rows(const AblateSpec& spec, const Experime
     const EncodedPrompt encoded = encode_prompt(prompt, tokenizer, encode);
     check_prompt(inputs.checkpoint.config, encoded, LongPrompts::refused,
                  prompt_place(source, encoded.line));
-    rows.push_back({.ids = encoded.ids, .token_types = encoded.token_types, .position_ids = {}});
+    rows.push_back(token_row(encoded, inputs.checkpoint.config));
   }
   if (rows.empty()) {
     throw Error(

@@ -14,10 +14,6 @@
 namespace attnscope {
 namespace {
 
-TokenRow row_of(const EncodedPrompt& prompt) {
-  return {.ids = prompt.ids, .token_types = prompt.token_types, .position_ids = {}};
-}
-
 // [method cell] arrays of a record under construction.
 struct EffectArrays {
   explicit EffectArrays(std::size_t size)
@@ -92,8 +88,8 @@ std::vector<SweepPrompt> sweep_prompts(const ExperimentInputs& inputs,
   std::vector<SweepPrompt> prompts;
   for (const EncodedPair& pair : inputs.pairs.pairs) {
     SweepPrompt prompt;
-    prompt.row = row_of(pair.clean);
-    if (pair.corrupt) prompt.donors = {row_of(*pair.corrupt)};
+    prompt.row = token_row(pair.clean, inputs.checkpoint.config);
+    if (pair.corrupt) prompt.donors = {token_row(*pair.corrupt, inputs.checkpoint.config)};
     if (options.base == BaseSide::corrupt) std::swap(prompt.row, prompt.donors.at(0));
     prompt.target.answers = pair.answers;
     prompt.target.wrongs = pair.wrongs;

@@ -31,8 +31,7 @@ class LensRun {
 
   void add(int index) {
     const EncodedPair& pair = inputs_.pairs.pairs[static_cast<std::size_t>(index)];
-    TokenRow row{.ids = pair.clean.ids};
-    if (model_.config().token_types > 0) row.token_types = pair.clean.token_types;
+    const TokenRow row = token_row(pair.clean, model_.config());
     PromptLens prompt;
     prompt.lens = logit_lens(
         model_, row,

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "attnscope/capture/memory_sink.h"
 #include "attnscope/core/boundary.h"
 #include "attnscope/core/device.h"
 #include "attnscope/support/error.h"
@@ -17,22 +18,6 @@ namespace {
 constexpr std::size_t kPromptsAtOnce = 16;
 
 using Values = std::map<HookId, at::Tensor>;
-
-// Keeps whole values of some hooks.
-class Keeper final : public Observer {
- public:
-  explicit Keeper(std::set<HookId> hooks) : hooks_(std::move(hooks)) {}
-  Want want(HookId hook) const override {
-    return hooks_.contains(hook) ? Want::whole_value() : Want::nothing();
-  }
-  void on_value(HookId hook, const at::Tensor& value, const Batch&) override {
-    values[hook] = value;
-  }
-  Values values;
-
- private:
-  std::set<HookId> hooks_;
-};
 
 HookId output_hook(const UnitId& unit) {
   switch (unit.kind) {
@@ -210,10 +195,10 @@ Values PathRunner::receive(const UnitSet& sender, const Values& donor, const Val
   for (const HookId hook : wanted) {
     if (hook.site == Site::mlp_pre || hook.site == Site::mlp_pre_linear) of_mlps.insert(hook);
   }
-  Keeper keeper(of_mlps);
+  MemorySink keeper(of_mlps);
   taps.observers = {&keeper};
   result = model_.run(batch, taps, run_options);
-  inputs.insert(keeper.values.begin(), keeper.values.end());
+  inputs.insert(keeper.values().begin(), keeper.values().end());
   return inputs;
 }
 
@@ -239,9 +224,6 @@ void PathRunner::run_chunk(const std::vector<std::size_t>& chunk, PathEffects& o
     rows.push_back(prompts_[p].row);
     donor_rows.push_back(prompts_[p].donors.at(0));
     targets.push_back(&prompts_[p].target);
-    if (model_.config().token_types > 0) continue;
-    rows.back().token_types.clear();
-    donor_rows.back().token_types.clear();
   }
   const Batch batch = make_batch(rows);
   const MetricReader reader(options_.metric, targets, model_.config());
@@ -251,7 +233,7 @@ void PathRunner::run_chunk(const std::vector<std::size_t>& chunk, PathEffects& o
   for (const UnitSet& sender : senders_) {
     for (const UnitId& unit : sender) sent.insert(output_hook(unit));
   }
-  Keeper donor(sent);
+  MemorySink donor(sent);
   Taps observe_donor;
   observe_donor.observers = {&donor};
   model_.run(make_batch(donor_rows), observe_donor,
@@ -262,7 +244,7 @@ void PathRunner::run_chunk(const std::vector<std::size_t>& chunk, PathEffects& o
     for (const Site site : {Site::q, Site::k, Site::v}) kept.insert({site, l});
     if (model_.config().mlp != MlpKind::none) kept.insert({Site::mlp_out, l});
   }
-  Keeper clean(kept);
+  MemorySink clean(kept);
   Taps observe_clean;
   observe_clean.observers = {&clean};
   const RunResult untouched = model_.run(batch, observe_clean, with_logits);
@@ -283,13 +265,13 @@ void PathRunner::run_chunk(const std::vector<std::size_t>& chunk, PathEffects& o
     }
     for (const UnitId& unit : senders_[s]) {
       const HookId hook = output_hook(unit);
-      const at::Tensor changed = donor.values.at(hook) != clean.values.at(hook);
+      const at::Tensor changed = donor.values().at(hook) != clean.values().at(hook);
       const at::Tensor part = unit.kind == UnitKind::head ? changed.select(2, unit.index) : changed;
       differs_[s] = differs_[s] || part.any().item<bool>();
     }
     RunResult frozen;
     const Values inputs =
-        receive(senders_[s], donor.values, clean.values, batch, with_logits, frozen);
+        receive(senders_[s], donor.values(), clean.values(), batch, with_logits, frozen);
     const RunResult result = to_logits() ? frozen : replay(inputs, batch, with_logits);
     const std::vector<MetricValue> values = metric(reader, result, batch);
     for (std::size_t i = 0; i < chunk.size(); ++i) {

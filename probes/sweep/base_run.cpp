@@ -9,15 +9,11 @@
 namespace attnscope {
 namespace {
 
-bool is_map(Site site) {
-  return site == Site::attn_scores || site == Site::pattern;
-}
-
-std::unique_ptr<ValueKeeper> run_donor(const Model& model, const std::vector<SweepPrompt>& prompts,
-                                       const std::vector<int>& chunk, std::size_t donor,
-                                       const std::set<HookId>& hooks,
-                                       const SweepSettings& settings) {
-  auto keeper = std::make_unique<ValueKeeper>(hooks);
+std::unique_ptr<MemorySink> run_donor(const Model& model, const std::vector<SweepPrompt>& prompts,
+                                      const std::vector<int>& chunk, std::size_t donor,
+                                      const std::set<HookId>& hooks,
+                                      const SweepSettings& settings) {
+  auto keeper = std::make_unique<MemorySink>(hooks);
   if (hooks.empty()) return keeper;
   std::vector<TokenRow> rows;
   for (const int p : chunk) rows.push_back(prompts[static_cast<std::size_t>(p)].donors[donor]);
@@ -27,7 +23,7 @@ std::unique_ptr<ValueKeeper> run_donor(const Model& model, const std::vector<Swe
   const int last = hooks.rbegin()->layer;
   int deepest = -1;
   for (const HookId hook : hooks) deepest = std::max(deepest, hook.layer);
-  model.run(batch_of_rows(model.config(), rows), taps,
+  model.run(make_batch(rows), taps,
             {.engine = settings.engine,
              .logits = {.at = LogitsAt::none},
              .stop_after_layer = std::max({last, deepest, 0})});
@@ -44,7 +40,7 @@ std::vector<double> metric_of_donors(const Model& model, const std::vector<Sweep
     if (donors.empty()) return {};
     rows.push_back(donors[0]);
   }
-  const Batch batch = batch_of_rows(model.config(), rows);
+  const Batch batch = make_batch(rows);
   const RunResult result =
       model.run(batch, {}, {.engine = settings.engine, .logits = reader.request()});
   std::vector<double> values;
@@ -60,33 +56,6 @@ LogitsCoverage coverage_of(SweepMode mode) {
   return mode == SweepMode::fast ? LogitsCoverage::asked : LogitsCoverage::all;
 }
 
-Want ValueKeeper::want(HookId hook) const {
-  if (!hooks_.contains(hook)) return Want::nothing();
-  return is_map(hook.site) ? Want::all_maps() : Want::whole_value();
-}
-
-void ValueKeeper::on_value(HookId hook, const at::Tensor& value, const Batch&) {
-  values_[hook] = value;
-}
-
-void ValueKeeper::on_map_rows(HookId hook, const MapRows& rows, const Batch&) {
-  rows_[hook].push_back(rows.values.clone());
-}
-
-at::Tensor ValueKeeper::value(HookId hook) const {
-  if (const auto found = values_.find(hook); found != values_.end()) return found->second;
-  if (const auto found = rows_.find(hook); found != rows_.end()) return at::cat(found->second, 2);
-  throw Error(ErrorKind::internal, "SW90",
-              {.where = hook_name(hook), .what = "a value that was not kept"});
-}
-
-Batch batch_of_rows(const ModelConfig& config, const std::vector<TokenRow>& rows) {
-  if (config.token_types > 0) return make_batch(rows);
-  std::vector<TokenRow> without = rows;
-  for (TokenRow& row : without) row.token_types.clear();
-  return make_batch(without);
-}
-
 BaseRun run_base(const Model& model, const std::vector<SweepPrompt>& prompts,
                  std::vector<int> chunk, const BaseNeeds& needs, const SweepSettings& settings,
                  const std::vector<Observer*>& observers) {
@@ -98,9 +67,9 @@ BaseRun run_base(const Model& model, const std::vector<SweepPrompt>& prompts,
     rows.push_back(prompt.row);
     targets.push_back(&prompt.target);
   }
-  const Batch batch = batch_of_rows(model.config(), rows);
+  const Batch batch = make_batch(rows);
   base.length = batch.padded_length();
-  base.clean = std::make_unique<ValueKeeper>(needs.clean);
+  base.clean = std::make_unique<MemorySink>(needs.clean);
   Taps taps;
   taps.observers = {base.clean.get()};
   taps.observers.insert(taps.observers.end(), observers.begin(), observers.end());

@@ -78,7 +78,7 @@ at::Tensor ChunkRunner::filled_up(const at::Tensor& x, std::size_t rows) const {
 }
 
 at::Tensor ChunkRunner::entry_rows(HookId hook, const std::vector<RowRef>& rows) const {
-  const at::Tensor kept = base_.clean->value(hook);
+  const at::Tensor kept = base_.clean->values().at(hook);
   return kept.index_select(
       0, at::tensor(places_of(rows), at::TensorOptions(at::kLong)).to(kept.device()));
 }
@@ -149,13 +149,13 @@ at::Tensor ChunkRunner::noise(const Cell& cell, const Edit& edit, const RowRef& 
           as_intervention(other, prompt(row.prompt), base_, row.prompt, 1));
     }
   }
-  ValueKeeper keeper({edit.hook});
+  MemorySink keeper({edit.hook});
   taps.observers = {&keeper};
   model_.run_from(point, input, *base_.keys, resume_rows(rows, 0), taps,
                   {.engine = settings_.engine,
                    .logits = {.at = LogitsAt::none},
                    .stop_after_layer = point.layer});
-  const at::Tensor out = keeper.value(edit.hook).to(at::kDouble);
+  const at::Tensor out = keeper.values().at(edit.hook).to(at::kDouble);
   const at::Tensor norms = (out[1] - out[0]).norm(2, {-1}, true);  // [q 1]
   const std::int64_t q = out.size(1);
   const std::int64_t m = out.size(2);
@@ -219,7 +219,7 @@ MetricValue ChunkRunner::run_naive(int cell, int place) const {
       }
     }
   }
-  const Batch batch = batch_of_rows(model_.config(), {of.row});
+  const Batch batch = make_batch({of.row});
   const MetricReader reader(settings_.metric, {&of.target}, model_.config(), LogitsCoverage::all);
   const RunResult result =
       model_.run(batch, taps, {.engine = settings_.engine, .logits = reader.request()});
@@ -398,14 +398,10 @@ BatchFindings ChunkRunner::run_wave(const WaveItem& wave) const {
 }
 
 std::vector<Measured> ChunkRunner::unreachable() const {
-  std::set<std::pair<int, int>> run;
   std::vector<Measured> rest;
   if (!is_causal(model_.config())) return rest;
   for (int p = 0; p < base_.size(); ++p) {
-    const auto n = base_.length;
-    const std::vector<int>& at = prompt(p).target.at;
-    int last = at.empty() ? n - 1 : 0;
-    for (const int position : at) last = std::max(last, position < 0 ? n + position : position);
+    const int last = last_read(prompt(p));
     for (std::size_t i = 0; i < cells_.size(); ++i) {
       const CellRoute& route = work_.routes[i];
       if (route.route == Route::wave && route.position > last && exists_on(cells_[i], prompt(p))) {

@@ -124,7 +124,7 @@ class DirectChunk {
 // New − old of a hook at the reads, [r 1 …].
 at::Tensor DirectChunk::change_of(const Cell& cell, HookId hook) const {
   std::vector<at::Tensor> changes;
-  const at::Tensor kept = base_.clean->value(hook);
+  const at::Tensor kept = base_.clean->values().at(hook);
   for (int p = 0; p < base_.size(); ++p) {
     const at::Tensor old = kept.select(0, p);
     const at::Tensor changed = old.clone();

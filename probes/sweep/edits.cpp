@@ -78,8 +78,8 @@ at::Tensor new_value(const Edit& edit, const SweepPrompt& prompt, const BaseRun&
       return chosen(edit.value, 0, q_positions_of(edit, prompt));
     case ValueSource::donor:
       return selected_part(
-          base.donors[static_cast<std::size_t>(edit.donor)]->value(edit.hook).select(0, row), edit,
-          prompt);
+          base.donors[static_cast<std::size_t>(edit.donor)]->values().at(edit.hook).select(0, row),
+          edit, prompt);
     case ValueSource::none:
     case ValueSource::noise:
       break;

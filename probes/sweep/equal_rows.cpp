@@ -41,13 +41,13 @@ bool gives_equal_rows(const Model& model, int length, Engine engine) {
   TokenRow row;
   for (int i = 0; i < length; ++i) row.ids.push_back((i * 7 + 1) % config.d_vocab);
   const int layer = config.n_layers - 1;
-  ValueKeeper keeper({{Site::resid_pre, layer}});
+  MemorySink keeper({{Site::resid_pre, layer}});
   Taps taps;
   taps.observers = {&keeper};
   const RunResult whole = model.run(
-      batch_of_rows(config, {row}), taps,
+      make_batch({row}), taps,
       {.engine = engine, .logits = {.at = LogitsAt::none}, .record_base = BaseRecording::on});
-  const at::Tensor residual = keeper.value({Site::resid_pre, layer});
+  const at::Tensor residual = keeper.values().at({Site::resid_pre, layer});
   const int multiple = row_multiple(model);
   const int n_rows = (kTrialRows + multiple - 1) / multiple * multiple;
   const auto from = [&](int first, const RunOptions& options) {

@@ -152,7 +152,6 @@ class Planner {
     return exists_on(cells_[cell], prompts_[static_cast<std::size_t>(prompt)]);
   }
   int first_read(const SweepPrompt& prompt) const;
-  int last_read(const SweepPrompt& prompt) const;
   std::int64_t columns() const {
     const bool few = settings_.metric == MetricChoice::logit_diff ||
                      settings_.metric == MetricChoice::label_logit;
@@ -283,15 +282,6 @@ int Planner::first_read(const SweepPrompt& prompt) const {
   int first = n;
   for (const int p : at) first = std::min(first, p < 0 ? n + p : p);
   return first;
-}
-
-int Planner::last_read(const SweepPrompt& prompt) const {
-  const auto n = static_cast<int>(prompt.row.ids.size());
-  const std::vector<int>& at = prompt.target.at;
-  if (at.empty()) return n - 1;
-  int last = 0;
-  for (const int p : at) last = std::max(last, p < 0 ? n + p : p);
-  return last;
 }
 
 void Planner::fill(Chunk& chunk) {
@@ -488,6 +478,15 @@ void Planner::estimate_memory() {
 }
 
 }  // namespace
+
+int last_read(const SweepPrompt& prompt) {
+  const auto n = static_cast<int>(prompt.row.ids.size());
+  const std::vector<int>& at = prompt.target.at;
+  if (at.empty()) return n - 1;
+  int last = 0;
+  for (const int p : at) last = std::max(last, p < 0 ? n + p : p);
+  return last;
+}
 
 bool exists_on(const Cell& cell, const SweepPrompt& prompt) {
   const auto n = static_cast<int>(prompt.row.ids.size());

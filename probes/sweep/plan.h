@@ -82,6 +82,9 @@ SweepWork plan_work(const Model& model, const std::vector<Cell>& cells,
 // it names are not empty there.
 bool exists_on(const Cell& cell, const SweepPrompt& prompt);
 
+// The last position whose logits are read.
+int last_read(const SweepPrompt& prompt);
+
 // Whether every layer masks later positions.
 bool is_causal(const ModelConfig& config);
 

@@ -176,6 +176,7 @@ class Sweep {
   void measure_floor(SweepResult& result) const;
   void verify(SweepResult& result) const;
   void check_cells() const;
+  std::int64_t runs() const { return static_cast<std::int64_t>(cells_.size() * prompts_.size()); }
   void check_stop() const;
   void report(std::size_t measured);
 
@@ -188,7 +189,7 @@ class Sweep {
   std::vector<Shard> shards_;
   Clock::time_point start_;
   std::mutex mutex_;
-  std::int64_t done_ = 0;
+  std::atomic<std::int64_t> done_ = 0;  // read by every thread that is told to stop
   std::int64_t kept_ = 0;
   std::int64_t committed_ = 0;  // shards that a later run finds
 };
@@ -197,7 +198,7 @@ SweepPlan Sweep::plan() const {
   SweepPlan plan;
   plan.cells = static_cast<std::int64_t>(cells_.size());
   plan.prompts = static_cast<std::int64_t>(prompts_.size());
-  plan.runs = plan.cells * plan.prompts;
+  plan.runs = runs();
   for (const Chunk& chunk : work_.chunks) plan.flops += chunk.flops;
   plan.naive_flops = work_.naive_flops;
   plan.memory_bytes = work_.memory_bytes;
@@ -209,8 +210,8 @@ void Sweep::check_stop() const {
   if (settings_.stop == nullptr || !*settings_.stop) return;
   throw Error(ErrorKind::interrupted, "SW20",
               {.where = "sweep",
-               .what = "stopped by a signal after " + count_of(done_, "run") + " of " +
-                       std::to_string(plan().runs) + "; " +
+               .what = "stopped by a signal after " + count_of(done_.load(), "run") + " of " +
+                       std::to_string(runs()) + "; " +
                        (committed_ > 0 ? count_of(committed_, "shard") + " of " +
                                              std::to_string(shards_.size()) + " are kept"
                                        : std::string("nothing was committed yet")),
@@ -223,7 +224,7 @@ void Sweep::report(std::size_t measured) {
   if (settings_.progress == nullptr) return;
   ProgressState state;
   state.items_done = done_;
-  state.items_total = plan().runs;
+  state.items_total = runs();
   state.tokens_done = done_;
   state.tokens_total = state.items_total;
   state.seconds = std::chrono::duration<double>(Clock::now() - start_).count();

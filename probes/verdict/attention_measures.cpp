@@ -65,10 +65,8 @@ std::vector<std::vector<std::array<double, kMeasures>>> measures_of_prompt(
   RowKeeper keeper(model.config().n_layers);
   Taps taps;
   taps.observers = {&keeper};
-  TokenRow row = prompt.row;
-  if (model.config().token_types == 0) row.token_types.clear();
-  model.run(make_batch({row}), taps, {.engine = engine, .logits = {.at = LogitsAt::none}});
-  const auto n = static_cast<int>(row.ids.size());
+  model.run(make_batch({prompt.row}), taps, {.engine = engine, .logits = {.at = LogitsAt::none}});
+  const auto n = static_cast<int>(prompt.row.ids.size());
   const std::vector<int> reads = prompt.target.at.empty() ? std::vector<int>{-1} : prompt.target.at;
   std::vector<int> source;
   if (source_set >= 0) source = prompt.position_sets[static_cast<std::size_t>(source_set)];

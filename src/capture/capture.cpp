@@ -60,13 +60,10 @@ int compressor_count(int asked, int compute_threads) {
   return std::clamp(std::max(cores - compute_threads, cores / 4), 1, kMost);
 }
 
-Batch batch_of(const CapturePlan& plan, const BatchPlan& batch, bool token_types) {
+Batch batch_of(const CapturePlan& plan, const BatchPlan& batch, const ModelConfig& config) {
   std::vector<TokenRow> rows;
   for (const int p : batch.prompts) {
-    const EncodedPrompt& prompt = plan.prompts[static_cast<std::size_t>(p)];
-    TokenRow row{.ids = prompt.ids, .token_types = {}, .position_ids = {}};
-    if (token_types) row.token_types = prompt.token_types;
-    rows.push_back(std::move(row));
+    rows.push_back(token_row(plan.prompts[static_cast<std::size_t>(p)], config));
   }
   return make_batch(rows);
 }
@@ -145,7 +142,7 @@ class ShardRunner {
   }
 
   void run_batch(const BatchPlan& planned, ShardSink& sink) {
-    const Batch batch = batch_of(run_.plan, planned, run_.config.token_types > 0);
+    const Batch batch = batch_of(run_.plan, planned, run_.config);
     Taps taps;
     taps.observers.push_back(&sink);
     sink.begin_batch(planned);

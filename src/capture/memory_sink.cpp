@@ -25,6 +25,9 @@ MemorySink::MemorySink(std::vector<HookId> hooks, Statistics statistics)
   std::sort(hooks_.begin(), hooks_.end());
 }
 
+MemorySink::MemorySink(const std::set<HookId>& hooks)
+    : MemorySink({hooks.begin(), hooks.end()}, Statistics::off) {}
+
 Want MemorySink::want(HookId hook) const {
   Want want;
   const bool kept = std::binary_search(hooks_.begin(), hooks_.end(), hook);

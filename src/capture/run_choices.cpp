@@ -35,6 +35,12 @@ IfExists if_exists(const DeliveryOptions& delivery) {
   return delivery.resume ? IfExists::resume : IfExists::refuse;
 }
 
+TokenRow token_row(const EncodedPrompt& prompt, const ModelConfig& config) {
+  TokenRow row{.ids = prompt.ids, .token_types = {}, .position_ids = {}};
+  if (config.token_types > 0) row.token_types = prompt.token_types;
+  return row;
+}
+
 std::uint64_t file_size(const std::string& path) {
   struct stat info {};
   return ::stat(path.c_str(), &info) == 0 ? static_cast<std::uint64_t>(info.st_size) : 0;

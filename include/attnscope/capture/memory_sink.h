@@ -9,6 +9,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <map>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -23,6 +24,8 @@ class MemorySink : public Observer {
  public:
   enum class Statistics { off, on };
   MemorySink(std::vector<HookId> hooks, Statistics statistics);
+  // Values alone.
+  explicit MemorySink(const std::set<HookId>& hooks);
 
   // Tensors as the run showed them, pads included: see unpadded(). Maps are [b h q k].
   const std::map<HookId, at::Tensor>& values() const { return values_; }
