@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "attnscope/support/error.h"
@@ -9,45 +10,45 @@
 namespace attnscope {
 namespace {
 
-std::unique_ptr<MemorySink> run_donor(const Model& model, const std::vector<SweepPrompt>& prompts,
-                                      const std::vector<int>& chunk, std::size_t donor,
-                                      const std::set<HookId>& hooks,
-                                      const SweepSettings& settings) {
-  auto keeper = std::make_unique<MemorySink>(hooks);
-  if (hooks.empty()) return keeper;
-  std::vector<TokenRow> rows;
-  for (const int p : chunk) rows.push_back(prompts[static_cast<std::size_t>(p)].donors[donor]);
-  Taps taps;
-  taps.observers = {keeper.get()};
-  // Layers behind the last one that is kept need not run.
-  const int last = hooks.rbegin()->layer;
-  int deepest = -1;
-  for (const HookId hook : hooks) deepest = std::max(deepest, hook.layer);
-  model.run(make_batch(rows), taps,
-            {.engine = settings.engine,
-             .logits = {.at = LogitsAt::none},
-             .stop_after_layer = std::max({last, deepest, 0})});
-  return keeper;
-}
+struct DonorRun {
+  std::unique_ptr<MemorySink> values;
+  std::vector<double> metric;  // [prompt]
+};
 
-std::vector<double> metric_of_donors(const Model& model, const std::vector<SweepPrompt>& prompts,
-                                     const std::vector<int>& chunk, const MetricReader& reader,
-                                     const std::vector<const at::Tensor*>& compared,
-                                     const SweepSettings& settings) {
+// Donor `donor` of every prompt, in one batch; nothing where a prompt lacks it.
+std::vector<TokenRow> donor_rows(const std::vector<SweepPrompt>& prompts,
+                                 const std::vector<int>& chunk, std::size_t donor) {
   std::vector<TokenRow> rows;
   for (const int p : chunk) {
     const std::vector<TokenRow>& donors = prompts[static_cast<std::size_t>(p)].donors;
-    if (donors.empty()) return {};
-    rows.push_back(donors[0]);
+    if (donors.size() <= donor) return {};
+    rows.push_back(donors[donor]);
   }
+  return rows;
+}
+
+// Layers behind the last one that is kept need not run unless the metric is read.
+RunOptions donor_options(const std::set<HookId>& hooks, const MetricReader* reader, Engine engine) {
+  if (reader != nullptr) return {.engine = engine, .logits = reader->request()};
+  int deepest = 0;
+  for (const HookId hook : hooks) deepest = std::max(deepest, hook.layer);
+  return {.engine = engine, .logits = {.at = LogitsAt::none}, .stop_after_layer = deepest};
+}
+
+DonorRun run_donor(const Model& model, const std::vector<TokenRow>& rows,
+                   const std::set<HookId>& hooks, const MetricReader* reader,
+                   const std::vector<const at::Tensor*>& compared, Engine engine) {
+  DonorRun donor = {.values = std::make_unique<MemorySink>(hooks), .metric = {}};
+  if (rows.empty() || (hooks.empty() && reader == nullptr)) return donor;
+  Taps taps;
+  taps.observers = {donor.values.get()};
   const Batch batch = make_batch(rows);
-  const RunResult result =
-      model.run(batch, {}, {.engine = settings.engine, .logits = reader.request()});
-  std::vector<double> values;
-  for (const MetricValue& value : reader.read(result, batch, compared)) {
-    values.push_back(value.value);
+  const RunResult result = model.run(batch, taps, donor_options(hooks, reader, engine));
+  if (reader == nullptr) return donor;
+  for (const MetricValue& value : reader->read(result, batch, compared)) {
+    donor.metric.push_back(value.value);
   }
-  return values;
+  return donor;
 }
 
 }  // namespace
@@ -86,10 +87,16 @@ BaseRun run_base(const Model& model, const std::vector<SweepPrompt>& prompts,
     compared.push_back(clean.defined() ? &clean : nullptr);
   }
   base.metric = reader.read(result, batch, compared);
-  for (std::size_t d = 0; d < needs.donor.size(); ++d) {
-    base.donors.push_back(run_donor(model, prompts, chunk, d, needs.donor[d], settings));
+  const bool measured = needs.donor_metric == DonorMetric::measured;
+  const std::size_t n_donors = std::max<std::size_t>(needs.donor.size(), measured ? 1 : 0);
+  for (std::size_t d = 0; d < n_donors; ++d) {
+    const std::set<HookId> hooks = d < needs.donor.size() ? needs.donor[d] : std::set<HookId>{};
+    const MetricReader* read = measured && d == 0 ? &reader : nullptr;
+    DonorRun donor =
+        run_donor(model, donor_rows(prompts, chunk, d), hooks, read, compared, settings.engine);
+    base.donors.push_back(std::move(donor.values));
+    if (read != nullptr) base.donor_metric = std::move(donor.metric);
   }
-  base.donor_metric = metric_of_donors(model, prompts, chunk, reader, compared, settings);
   base.prompts = std::move(chunk);
   return base;
 }

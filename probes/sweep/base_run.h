@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <set>
@@ -14,10 +15,14 @@
 
 namespace attnscope {
 
+// Whether the metric of the first donors is wanted beside their values.
+enum class DonorMetric : std::uint8_t { skipped, measured };
+
 // What has to be kept of the runs of a chunk.
 struct BaseNeeds {
   std::set<HookId> clean;               // hooks of the prompts themselves
   std::vector<std::set<HookId>> donor;  // by donor
+  DonorMetric donor_metric = DonorMetric::skipped;
 };
 
 // Prompts of one length, run as one batch without pads.
@@ -29,7 +34,7 @@ struct BaseRun {
   std::vector<std::unique_ptr<MemorySink>> donors;  // by donor
   std::vector<at::Tensor> compared;                 // what the metric compares with, by prompt
   std::vector<MetricValue> metric;                  // of the clean rows in this batch
-  std::vector<double> donor_metric;                 // of the first donors; empty without
+  std::vector<double> donor_metric;                 // of the first donors; empty when not measured
 
   int size() const { return static_cast<int>(prompts.size()); }
 };

@@ -43,6 +43,12 @@ const Edit* noise_of(const Cell& cell) {
   return nullptr;
 }
 
+BaseNeeds needs_of(const SweepWork& work, DonorMetric donor_metric) {
+  BaseNeeds needs = work.needs;
+  needs.donor_metric = donor_metric;
+  return needs;
+}
+
 std::vector<std::int64_t> places_of(const std::vector<RowRef>& rows) {
   std::vector<std::int64_t> places;
   for (const RowRef& row : rows) places.push_back(row.prompt);
@@ -53,14 +59,15 @@ std::vector<std::int64_t> places_of(const std::vector<RowRef>& rows) {
 
 ChunkRunner::ChunkRunner(const Model& model, const std::vector<Cell>& cells,
                          const std::vector<SweepPrompt>& prompts, const SweepWork& work,
-                         const Chunk& chunk, const SweepSettings& settings)
+                         const Chunk& chunk, const SweepSettings& settings,
+                         DonorMetric donor_metric)
     : model_(model),
       cells_(cells),
       prompts_(prompts),
       work_(work),
       settings_(settings),
       row_multiple_(settings.mode == SweepMode::fast ? row_multiple(model) : 1),
-      base_(run_base(model, prompts, chunk.prompts, work.needs, settings)) {
+      base_(run_base(model, prompts, chunk.prompts, needs_of(work, donor_metric), settings)) {
   run_variants();
 }
 

@@ -34,7 +34,7 @@ class ChunkRunner {
   // Runs the chunk's prompts and donors once.
   ChunkRunner(const Model& model, const std::vector<Cell>& cells,
               const std::vector<SweepPrompt>& prompts, const SweepWork& work, const Chunk& chunk,
-              const SweepSettings& settings);
+              const SweepSettings& settings, DonorMetric donor_metric);
 
   // Safe to call from several threads.
   BatchFindings run_block(const BlockItem& block) const;

@@ -173,6 +173,7 @@ class Sweep {
                                   std::size_t batch) const;
   std::vector<SweepRow> run_naive_batch(const ChunkRunner& runner, const BlockItem& block) const;
   void keep(const std::vector<SweepRow>& rows, SweepResult& result) const;
+  bool ran_alone(int prompt) const;
   void measure_floor(SweepResult& result) const;
   void verify(SweepResult& result) const;
   void check_cells() const;
@@ -272,8 +273,10 @@ void Sweep::run_part(const Part& part, int workers, std::vector<SweepRow>& rows)
   const c10::InferenceMode inference;
   SweepSettings settings = settings_;
   settings.engine = engines_.of_length(chunk.length);
-  const ChunkRunner runner(model_, cells_, prompts_, work_, chunk, settings);
-  if (part.begin == 0) {
+  const bool first = part.begin == 0;
+  const ChunkRunner runner(model_, cells_, prompts_, work_, chunk, settings,
+                           first ? DonorMetric::measured : DonorMetric::skipped);
+  if (first) {
     for (std::size_t p = 0; p < chunk.prompts.size(); ++p) {
       const std::int64_t prompt = chunk.prompts[p];
       const MetricValue& metric = runner.base().metric[p];
@@ -337,6 +340,13 @@ void Sweep::keep(const std::vector<SweepRow>& rows, SweepResult& result) const {
   }
 }
 
+// Whether the sweep's own clean run of a prompt had no other prompt beside it.
+bool Sweep::ran_alone(int prompt) const {
+  return settings_.mode == SweepMode::fast &&
+         std::any_of(work_.chunks.begin(), work_.chunks.end(),
+                     [&](const Chunk& chunk) { return chunk.prompts == std::vector<int>{prompt}; });
+}
+
 // Some prompts alone, and once more: differences that no edit has made.
 void Sweep::measure_floor(SweepResult& result) const {
   const c10::InferenceMode inference;
@@ -344,10 +354,11 @@ void Sweep::measure_floor(SweepResult& result) const {
   for (std::size_t p = 0; p < prompts_.size(); p += static_cast<std::size_t>(step)) {
     SweepSettings alone = settings_;
     alone.mode = SweepMode::fast;
+    alone.engine = engines_.of_length(static_cast<int>(prompts_[p].row.ids.size()));
     const auto metric_alone = [&] {
       return run_base(model_, prompts_, {static_cast<int>(p)}, {}, alone).metric[0].value;
     };
-    const double first = metric_alone();
+    const double first = ran_alone(static_cast<int>(p)) ? result.baseline[p] : metric_alone();
     result.rerun_difference = std::max(result.rerun_difference, std::abs(metric_alone() - first));
     result.batch_difference =
         std::max(result.batch_difference, std::abs(first - result.baseline[p]));
@@ -389,7 +400,7 @@ void Sweep::verify(SweepResult& result) const {
     const Chunk chunk = {
         .prompts = {prompt},
         .length = static_cast<int>(prompts_[static_cast<std::size_t>(prompt)].row.ids.size())};
-    const ChunkRunner runner(model_, cells_, prompts_, none, chunk, naive);
+    const ChunkRunner runner(model_, cells_, prompts_, none, chunk, naive, DonorMetric::skipped);
     for (const int cell : list) {
       const double effect = runner.run_naive(cell, 0).value - runner.base().metric[0].value;
       largest[i] = std::max(largest[i], std::abs(effect - result.effect(cell, prompt)));
