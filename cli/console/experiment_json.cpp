@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "attnscope/stats/bootstrap.h"
 #include "attnscope/support/utf8.h"
 
 namespace attnscope::console {
@@ -89,6 +90,15 @@ bool is_written(const std::string& name) {
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
+bool is_kind(const std::string& name) {
+  return name == "interval_kind" || name == "recovery_kind";
+}
+
+Json kind_json(const Json& number) {
+  const auto kind = interval_kind(number.get<std::int64_t>());
+  return kind ? Json(interval_kind_name(*kind)) : Json();
+}
+
 Json cells_json(const ExperimentRecord& record) {
   Json list = Json::array();
   const NamedTexts* names = record.text("cells");
@@ -113,7 +123,9 @@ Json cells_json(const ExperimentRecord& record) {
         if (values.has(array) && !is_written(array.name)) cell[array.name] = values.at(array, m, c);
       }
       for (const NamedIntegers& array : record.integers) {
-        if (values.has(array) && !is_written(array.name)) cell[array.name] = values.at(array, m, c);
+        if (!values.has(array) || is_written(array.name)) continue;
+        const Json value = values.at(array, m, c);
+        cell[array.name] = is_kind(array.name) ? kind_json(value) : value;
       }
       list.push_back(std::move(cell));
     }

@@ -8,6 +8,7 @@
 #include "attnscope/render/experiment_view.h"
 #include "attnscope/support/text.h"
 #include "console/effect_text.h"
+#include "console/interval_text.h"
 #include "console/output.h"
 #include "console/run_text.h"
 #include "console/table.h"
@@ -55,7 +56,8 @@ std::string table_of(const EffectView& table, int method, const std::vector<int>
     Table::Row row = {
         safe(table.cell_name(cell)),
         number_text(table.effect(method, cell)),
-        interval_text(table.number("ci_low", method, cell), table.number("ci_high", method, cell)),
+        interval_text(table.number("ci_low", method, cell), table.number("ci_high", method, cell)) +
+            interval_mark(table, method, cell),
         p_text(table.number("p", method, cell), smallest),
         p_text(table.number("p_adjusted", method, cell), smallest),
         n < 0 ? kNone : std::to_string(n)};
@@ -132,13 +134,6 @@ const char* figure_of(const EffectView& table) {
   return all_cells(table, false, true) ? "patch-map" : "grid";
 }
 
-bool lacks_intervals(const EffectView& table) {
-  for (int m = 0; m < table.methods(); ++m) {
-    if (has_values(table, "ci_low", m)) return false;
-  }
-  return true;
-}
-
 template <typename Named>
 void list_axes(const std::vector<Named>& arrays, std::string& text) {
   for (const Named& array : arrays) {
@@ -166,6 +161,7 @@ std::string record_text(const ExperimentRecord& record, int rows, const Terminal
   for (int method = 0; method < table.methods(); ++method) {
     text += "\n" + method_text(table, method, rows, style);
   }
+  if (const std::string notes = interval_notes(table); !notes.empty()) text += "\n" + notes;
   return text;
 }
 
@@ -183,8 +179,8 @@ std::string experiment_text(const ExperimentResult& result, const TerminalStyle&
     }
   }
   text += "\n";
-  if (lacks_intervals(table)) text += "Too few prompts (or groups) for intervals.\n";
-  text += methods_not_run(table) + joined_texts(result.record, "notes") + checks_text(result);
+  text += interval_notes(table) + methods_not_run(table) + joined_texts(result.record, "notes") +
+          checks_text(result);
   if (!result.path.empty()) {
     text += "Wrote " + safe(result.path) + ".\nNext: attnscope export " + shell_path(result.path) +
             " --figure " + figure_of(table) + " -o figure.svg\n";

@@ -8,6 +8,7 @@
 #include "attnscope/render/effect_view.h"
 #include "attnscope/support/text.h"
 #include "console/effect_text.h"
+#include "console/interval_text.h"
 #include "console/output.h"
 #include "console/table.h"
 
@@ -71,7 +72,7 @@ std::string table_of(const ExperimentRecord& record, const std::string& noun) {
                                                      " strongest of " + std::to_string(all) + " "
                                                : "All " + std::to_string(all) + " ";
   return which + noun + ", effect by method; direct: of " + safe(table.method_name(0)) +
-         " without what later layers make of it:\n" + text.text();
+         " without what later layers make of it:\n" + text.text() + interval_reasons(table);
 }
 
 std::string controls_of(const ExperimentRecord& record) {

@@ -26,7 +26,9 @@ struct EffectArrays {
         p_adjusted(size, kNotMeasured),
         detectable(size, kNotMeasured),
         n(size, 0),
-        undefined(size, 0) {}
+        undefined(size, 0),
+        groups(size, 0),
+        kind(size, static_cast<std::int64_t>(IntervalKind::missing)) {}
 
   void set(std::size_t place, const EffectEstimate& estimate) {
     effect[place] = estimate.effect;
@@ -37,10 +39,11 @@ struct EffectArrays {
     p[place] = estimate.p;
     p_adjusted[place] = estimate.p_adjusted;
     detectable[place] = estimate.minimal_detectable;
+    kind[place] = static_cast<std::int64_t>(estimate.interval_kind);
   }
 
   std::vector<double> effect, ci_low, ci_high, sim_low, sim_high, p, p_adjusted, detectable;
-  std::vector<std::int64_t> n, undefined;
+  std::vector<std::int64_t> n, undefined, groups, kind;
 };
 
 // Cells of one method that are measured on the same prompts are estimated together.
@@ -77,6 +80,7 @@ void estimate_method(const EffectsTable& table, std::size_t method, const Estima
                                                     .threads = options.threads});
     for (std::size_t i = 0; i < cells.size(); ++i) {
       out.set(method * n_cells + cells[i], estimates.units[i]);
+      out.groups[method * n_cells + cells[i]] = static_cast<std::int64_t>(estimates.clusters);
     }
   }
 }
@@ -210,6 +214,8 @@ void add_effects(const EffectsTable& table, const EstimateOptions& options,
   add("minimal_detectable", arrays.detectable);
   record.integers.push_back({"n", dims, shape, std::move(arrays.n)});
   record.integers.push_back({"undefined", dims, shape, std::move(arrays.undefined)});
+  record.integers.push_back({"groups", dims, shape, std::move(arrays.groups)});
+  record.integers.push_back({"interval_kind", dims, shape, std::move(arrays.kind)});
   NamedIntegers layers = {"layers", {"cell"}, {n_cells}, {}};
   NamedIntegers heads = {"heads", {"cell"}, {n_cells}, {}};
   NamedIntegers positions = {"positions", {"cell"}, {n_cells}, {}};
@@ -262,6 +268,7 @@ void add_recovery(const EffectsTable& table, const RecoveryInputs& inputs,
   record.arrays.push_back({"recovery", dims, shape, std::move(arrays.effect)});
   record.arrays.push_back({"recovery_low", dims, shape, std::move(arrays.ci_low)});
   record.arrays.push_back({"recovery_high", dims, shape, std::move(arrays.ci_high)});
+  record.integers.push_back({"recovery_kind", dims, shape, std::move(arrays.kind)});
   record.attributes["floor"] = inputs.floor;
   record.attributes["dropped"] = dropped;
 }

@@ -102,8 +102,8 @@ void add_units(const VerdictInput& input, RecordBuilder& builder) {
   builder.texts("methods", "method", std::move(names));
 }
 
-void add_effects(const VerdictInput& input, const std::vector<int>& prompts,
-                 RecordBuilder& builder) {
+void add_effects(const VerdictInput& input, const VerdictResult& result,
+                 const std::vector<int>& prompts, RecordBuilder& builder) {
   builder.by_method("effect", [](const UnitMethodResult& r) { return r.total.effect; });
   builder.by_method("ci_low", [](const UnitMethodResult& r) { return r.total.ci.low; });
   builder.by_method("ci_high", [](const UnitMethodResult& r) { return r.total.ci.high; });
@@ -134,6 +134,13 @@ void add_effects(const VerdictInput& input, const std::vector<int>& prompts,
       undefined.values.push_back(missing);
     }
   }
+  NamedIntegers kind{"interval_kind", {"method", "cell"}, shape, {}};
+  for (std::size_t m = 0; m < input.methods.size(); ++m) {
+    for (const UnitResult& unit : result.units) {
+      kind.values.push_back(static_cast<std::int64_t>(unit.methods[m].total.interval_kind));
+    }
+  }
+  builder.record.integers.push_back(std::move(kind));
   builder.record.integers.push_back(std::move(n));
   builder.record.integers.push_back(std::move(undefined));
 }
@@ -263,7 +270,7 @@ ExperimentRecord verdict_record(const VerdictInput& input, const VerdictOptions&
   const std::vector<int> prompts =
       prompts_of(Half::estimation, input.half_of_cluster, input.cluster_of_prompt);
   add_units(input, builder);
-  add_effects(input, prompts, builder);
+  add_effects(input, result, prompts, builder);
   add_attention(input, prompts, builder);
   add_joint(input, result, builder);
   add_controls(input, result, builder);

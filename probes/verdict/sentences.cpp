@@ -219,7 +219,9 @@ class Writer {
       text = "The positive control came out as planted. ";
     }
     return text + "With answers swapped at random the largest effect has p = " +
-           number(result_.negative_control_p) + ".";
+           number(result_.negative_control_p) +
+           " (on sound code any value is as likely as any other; only one below .001 withholds the "
+           "verdict).";
   }
 
   const VerdictInput& input_;

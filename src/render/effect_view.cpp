@@ -115,6 +115,12 @@ std::int64_t EffectView::n(int method, int cell) const {
                   std::int64_t{-1});
 }
 
+std::optional<std::int64_t> EffectView::integer(std::string_view integers, int method,
+                                                int cell) const {
+  return value_of(record_.integer(integers), methods_.size(), names_.size(), method, cell,
+                  std::optional<std::int64_t>());
+}
+
 std::int64_t EffectView::place(std::string_view integers, int cell) const {
   return value_of(record_.integer(integers), methods_.size(), names_.size(), 0, cell,
                   std::int64_t{-1});

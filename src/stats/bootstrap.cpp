@@ -1,6 +1,7 @@
 #include "attnscope/stats/bootstrap.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 
@@ -12,7 +13,6 @@ namespace attnscope {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kUnitsAtOnce = 256;
 constexpr std::size_t kDrawsAtOnce = 64;
 
@@ -98,9 +98,81 @@ class MeanDraws {
   ClusterColumns columns_;
 };
 
-double studentise(double deviation, double se) {
-  if (se > 0) return deviation / se;
-  return deviation == 0 ? 0 : std::copysign(kInfinity, deviation);
+// The draws of some units, kept.
+class UnitDraws {
+ public:
+  UnitDraws(std::size_t units, std::size_t draws)
+      : draws_(draws), values_(units, std::vector<double>(draws)), bounded_(units) {}
+
+  // Deviations of the means.
+  void fill_plain(const MeanDraws& source, const ResamplingOptions& options) {
+    take_all(source, options, [](std::size_t, double deviation, double) { return deviation; });
+  }
+
+  // Deviations in standard errors of the draw, each at least kLeastError of the unit's own.
+  void fill(const MeanDraws& source, std::span<const MeanEstimate> estimates,
+            const ResamplingOptions& options) {
+    take_all(source, options, [&](std::size_t u, double deviation, double se) {
+      const double least = kLeastError * estimates[u].se;
+      if (!(least > 0)) return deviation;
+      if (se < least) ++bounded_[u];
+      return deviation / std::max(se, least);
+    });
+  }
+
+  // Share of the draws in which kLeastError was used.
+  double bounded_share(std::size_t unit) const {
+    return static_cast<double>(bounded_[unit]) / static_cast<double>(draws_);
+  }
+
+  // The largest value of each draw over regular units.
+  void raise_maxima(std::span<const IntervalKind> kinds, int threads,
+                    std::vector<double>& maxima) const {
+    for_each_index(blocks(), threads, [&](std::size_t block) {
+      for (std::size_t u = 0; u < values_.size(); ++u) {
+        if (kinds[u] != IntervalKind::regular) continue;
+        for (std::size_t draw = begin_of(block); draw < begin_of(block + 1); ++draw) {
+          maxima[draw] = std::max(maxima[draw], std::fabs(values_[u][draw]));
+        }
+      }
+    });
+  }
+
+  std::vector<double>& of(std::size_t unit) { return values_[unit]; }
+
+ private:
+  std::size_t blocks() const { return (draws_ + kDrawsAtOnce - 1) / kDrawsAtOnce; }
+  std::size_t begin_of(std::size_t block) const { return std::min(block * kDrawsAtOnce, draws_); }
+
+  template <typename ValueOf>
+  void take_all(const MeanDraws& source, const ResamplingOptions& options,
+                const ValueOf& value_of) {
+    for_each_index(blocks(), options.threads, [&](std::size_t block) {
+      const std::size_t begin = begin_of(block);
+      source.draw(begin, begin_of(block + 1) - begin, options,
+                  [&](std::size_t row, std::size_t u, double deviation, double se) {
+                    values_[u][begin + row] = value_of(u, deviation, se);
+                  });
+    });
+  }
+
+  std::size_t draws_;
+  std::vector<std::vector<double>> values_;        // [unit][draw]
+  std::vector<std::atomic<std::size_t>> bounded_;  // draws by unit
+};
+
+IntervalKind kind_of(const MeanEstimate& estimate, double bounded_share, double level) {
+  switch (estimate.variation) {
+    case Variation::missing:
+      return IntervalKind::missing;
+    case Variation::constant:
+      return IntervalKind::point;
+    case Variation::sparse:
+      return IntervalKind::few_clusters;
+    case Variation::full:
+      break;
+  }
+  return bounded_share > (1 - level) / 2 ? IntervalKind::few_clusters : IntervalKind::regular;
 }
 
 // Efron 1987, eq. 6.6: third moment of the leave-one-out values.
@@ -173,14 +245,26 @@ std::vector<double> leave_one_out_means(const ClusterSums& sums, std::size_t uni
   return means;
 }
 
+// Cut to the range of the clusters' means, which holds the mean that is looked for unless all
+// clusters happened to fall on one side of it.
+Interval within_clusters(const Interval& interval, const ClusterSums& sums, std::size_t unit) {
+  const std::span<const double> s = sums.of(unit);
+  double least = s[0] / sums.sizes[0], most = least;
+  for (std::size_t c = 1; c < sums.clusters; ++c) {
+    least = std::min(least, s[c] / sums.sizes[c]);
+    most = std::max(most, s[c] / sums.sizes[c]);
+  }
+  return {std::max(interval.low, least), std::min(interval.high, most)};
+}
+
 Interval pointwise_interval(const ClusterSums& sums, std::size_t unit, const MeanEstimate& estimate,
                             IntervalMethod method, double level, std::vector<double>& draws) {
   if (estimate.variation == Variation::missing) return Interval::none();
   if (estimate.variation == Variation::constant) return {estimate.mean, estimate.mean};
   if (method == IntervalMethod::studentised) {
-    if (estimate.variation == Variation::sparse) return Interval::none();
     const Interval t = percentile_interval(draws, level);
-    return {estimate.mean - t.high * estimate.se, estimate.mean - t.low * estimate.se};
+    return within_clusters(
+        {estimate.mean - t.high * estimate.se, estimate.mean - t.low * estimate.se}, sums, unit);
   }
   const Interval deviation = interval_of(method, draws, 0, leave_one_out_means(sums, unit), level);
   return {estimate.mean + deviation.low, estimate.mean + deviation.high};
@@ -191,8 +275,8 @@ void add_simultaneous(std::span<const MeanEstimate> estimates, std::vector<doubl
   result.critical = quantile_of(maxima, level);
   for (std::size_t u = 0; u < estimates.size(); ++u) {
     const MeanEstimate& e = estimates[u];
-    if (e.variation == Variation::constant) result.simultaneous[u] = {e.mean, e.mean};
-    if (e.variation != Variation::full) continue;
+    if (result.kinds[u] == IntervalKind::point) result.simultaneous[u] = {e.mean, e.mean};
+    if (result.kinds[u] != IntervalKind::regular) continue;
     result.simultaneous[u] = {e.mean - result.critical * e.se, e.mean + result.critical * e.se};
   }
 }
@@ -203,35 +287,55 @@ Interval Interval::none() {
   return {kNaN, kNaN};
 }
 
+const char* interval_kind_name(IntervalKind kind) {
+  switch (kind) {
+    case IntervalKind::missing:
+      return "missing values";
+    case IntervalKind::too_few_clusters:
+      return "too few groups";
+    case IntervalKind::regular:
+      return "regular";
+    case IntervalKind::point:
+      return "point";
+    case IntervalKind::few_clusters:
+      break;
+  }
+  return "few groups";
+}
+
+std::optional<IntervalKind> interval_kind(std::int64_t number) {
+  for (const IntervalKind kind : kIntervalKinds) {
+    if (static_cast<std::int64_t>(kind) == number) return kind;
+  }
+  return std::nullopt;
+}
+
 MeanIntervals bootstrap_means(const ClusterSums& sums, IntervalMethod method,
                               const ResamplingOptions& options) {
   MeanIntervals result;
   result.pointwise.assign(sums.units, Interval::none());
   result.simultaneous.assign(sums.units, Interval::none());
+  result.kinds.assign(sums.units, IntervalKind::too_few_clusters);
   if (sums.clusters < kMinClusters) return result;
 
   std::vector<MeanEstimate> estimates(sums.units);
   for (std::size_t u = 0; u < sums.units; ++u) estimates[u] = estimate_mean(sums, u);
-  const auto draws = static_cast<std::size_t>(options.draws);
   const bool studentised = method == IntervalMethod::studentised;
-  std::vector<double> maxima(draws, 0.0);
+  std::vector<double> maxima(static_cast<std::size_t>(options.draws), 0.0);
   for (std::size_t first = 0; first < sums.units; first += kUnitsAtOnce) {
     const std::size_t units = std::min(kUnitsAtOnce, sums.units - first);
+    const std::span own = std::span(estimates).subspan(first, units);
+    UnitDraws drawn(units, maxima.size());
     const MeanDraws source(sums, estimates, first, units);
-    std::vector<std::vector<double>> drawn(units, std::vector<double>(draws));
-    for_each_index((draws + kDrawsAtOnce - 1) / kDrawsAtOnce, options.threads, [&](std::size_t i) {
-      const std::size_t begin = i * kDrawsAtOnce, rows = std::min(kDrawsAtOnce, draws - begin);
-      source.draw(begin, rows, options,
-                  [&](std::size_t row, std::size_t u, double deviation, double se) {
-                    const double value = studentised ? studentise(deviation, se) : deviation;
-                    drawn[u][begin + row] = value;
-                    if (estimates[first + u].variation != Variation::full) return;
-                    maxima[begin + row] = std::max(maxima[begin + row], std::fabs(value));
-                  });
-    });
+    studentised ? drawn.fill(source, own, options) : drawn.fill_plain(source, options);
+    const std::span kinds = std::span(result.kinds).subspan(first, units);
+    for (std::size_t u = 0; u < units; ++u) {
+      kinds[u] = kind_of(own[u], drawn.bounded_share(u), options.level);
+    }
+    drawn.raise_maxima(kinds, options.threads, maxima);
     for_each_index(units, options.threads, [&](std::size_t u) {
-      result.pointwise[first + u] = pointwise_interval(sums, first + u, estimates[first + u],
-                                                       method, options.level, drawn[u]);
+      result.pointwise[first + u] =
+          pointwise_interval(sums, first + u, own[u], method, options.level, drawn.of(u));
     });
   }
   if (studentised) add_simultaneous(estimates, maxima, options.level, result);

@@ -61,9 +61,11 @@ class Printed(CliTest):
         for cell in result["cells"]:
             self.assertIsNone(cell["ci"])
             self.assertIsNone(cell["p"])
+            self.assertEqual((cell["interval_kind"], cell["groups"]), ("too few groups", 2))
             self.assertIsInstance(cell["effect"], float)
         text = self.assert_ok(ablate("--pairs", support.pairs_file(), "--limit", "3"))
-        self.assertIn("Too few prompts", text.out)
+        self.assertIn("No interval and no p for 20 of 20 effects: 2 groups of prompts, at least 10",
+                      text.out)
 
     def test_one_pair_on_the_command_line(self):
         result = self.assert_ok(ablate("--prompt", "the on and", "--answer", " to", "--wrong", " a",

@@ -58,7 +58,7 @@ class Printed(CliTest):
             self.assertIsNone(cell["ci"])
             self.assertIsNone(cell["p"])
             self.assertIsInstance(cell["effect"], float)
-        self.assertIn("Too few prompts", patch("--limit", "18").out)
+        self.assertIn("9 groups of prompts, at least 10", patch("--limit", "18").out)
         self.assertIsNotNone(shown("--limit", "20")["cells"][0]["ci"])
 
     def test_several_sites_in_one_run(self):

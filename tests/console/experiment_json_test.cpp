@@ -27,6 +27,9 @@ TEST(ExperimentJson, ACellHasItsEffectIntervalPAndN) {
   EXPECT_EQ(cell["n"], 40);
   EXPECT_EQ(cell["p_adjusted"], 0.003);
   EXPECT_EQ(cell["undefined"], 0);
+  EXPECT_EQ(cell["groups"], 12);
+  EXPECT_EQ(cell["interval_kind"], "regular");
+  EXPECT_EQ(out["cells"][4]["interval_kind"], "few groups");
   EXPECT_EQ(out["cells"][4]["effect"], 3.0);
   EXPECT_EQ(out["cells"][4]["method"], "mean");
 }
@@ -39,6 +42,7 @@ TEST(ExperimentJson, WhatIsMissingIsNull) {
     EXPECT_TRUE(cell[key].is_null()) << key;
   }
   EXPECT_EQ(cell["n"], 39);
+  EXPECT_EQ(cell["interval_kind"], "missing values");
   EXPECT_EQ(out["spread"]["values"], (json{0.5, nullptr}));
   EXPECT_TRUE(out["path"].is_null());
 }

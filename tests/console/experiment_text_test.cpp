@@ -45,9 +45,29 @@ TEST(ExperimentText, SaysWhatWasMeasuredAndChecked) {
         "Other methods: not run (mean-pos, resample, optimal)"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
-  EXPECT_EQ(text.find("Too few"), std::string::npos);
   EXPECT_EQ(text.find("nan"), std::string::npos) << text;
   EXPECT_EQ(text.find("Wrote"), std::string::npos);
+}
+
+TEST(ExperimentText, EveryIntervalThatIsNotRegularHasItsReason) {
+  const std::string text = text_of(testing::small_result());
+  for (const char* part :
+       {"No spread in 1 of 6 effects: every group of prompts has the same effect",
+        "* A few groups of prompts carry 1 of 6 effects", "No number for 1 of 6 effects",
+        "p is by turning their signs at random", "adjusted holds for\nall units"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
+  EXPECT_EQ(text.find("No interval and no p"), std::string::npos);
+  const auto rows = lines_with(text, "0.1 ");
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].find("[1.5, 2.5]*"), std::string::npos);
+  EXPECT_NE(rows[1].find("[2, 4]*"), std::string::npos);
+}
+
+TEST(ExperimentText, FilesThatDoNotSayTheKindOfIntervalsGetNoReason) {
+  ExperimentResult result = testing::small_result();
+  result.record.integers.pop_back();
+  EXPECT_EQ(text_of(result).find(" of 6 effects"), std::string::npos);
 }
 
 TEST(ExperimentText, HeadsFillAGrid) {
@@ -62,7 +82,11 @@ TEST(ExperimentText, LayersByPositionsAreAMapWithTheRecoveryBeside) {
   const auto rows = lines_with(text, "0@1 ");
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_NE(rows[0].find("4"), std::string::npos);
-  EXPECT_NE(text.find("Too few prompts"), std::string::npos);
+  EXPECT_NE(text.find("No interval and no p for 6 of 6 effects: 3 to 9 groups of prompts, at least "
+                      "10 are needed"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("turning their signs"), std::string::npos);
   EXPECT_EQ(text.find("Other methods"), std::string::npos);
 }
 

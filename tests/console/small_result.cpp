@@ -42,7 +42,9 @@ ExperimentResult small_result() {
                      {"heads", {"cell"}, {3}, {0, 1, 0}},
                      {"positions", {"cell"}, {3}, {-1, -1, -1}},
                      {"n", {"method", "cell"}, {2, 3}, {40, 40, 40, 40, 40, 39}},
-                     {"undefined", {"method", "cell"}, {2, 3}, {0, 0, 0, 0, 0, 1}}};
+                     {"undefined", {"method", "cell"}, {2, 3}, {0, 0, 0, 0, 0, 1}},
+                     {"groups", {"method", "cell"}, {2, 3}, {12, 12, 12, 12, 12, 0}},
+                     {"interval_kind", {"method", "cell"}, {2, 3}, {0, 0, 1, 0, 2, -2}}};
   record.arrays = {{"effect", {"method", "cell"}, {2, 3}, {-0.5, 2, 0.25, -1, 3, kNan}},
                    {"ci_low", {"method", "cell"}, {2, 3}, {-0.6, 1.5, 0.125, -2, 2, kNan}},
                    {"ci_high", {"method", "cell"}, {2, 3}, {-0.4, 2.5, 0.375, 0, 4, kNan}},
@@ -63,7 +65,9 @@ ExperimentResult small_patch() {
                   {"cells", {"cell"}, {6}, {"0@0", "0@1", "0@2", "1@0", "1@1", "1@2"}}};
   record.integers = {{"layers", {"cell"}, {6}, {0, 0, 0, 1, 1, 1}},
                      {"heads", {"cell"}, {6}, {-1, -1, -1, -1, -1, -1}},
-                     {"positions", {"cell"}, {6}, {0, 1, 2, 0, 1, 2}}};
+                     {"positions", {"cell"}, {6}, {0, 1, 2, 0, 1, 2}},
+                     {"groups", {"method", "cell"}, {1, 6}, {3, 3, 3, 3, 9, 3}},
+                     {"interval_kind", {"method", "cell"}, {1, 6}, {-1, -1, -1, -1, -1, -1}}};
   record.arrays = {{"effect", {"method", "cell"}, {1, 6}, {0, 4, 0, 0, 1, 3}},
                    {"recovery", {"method", "cell"}, {1, 6}, {0, 1, 0, 0, 0.25, 0.75}}};
   return result_around(std::move(record));

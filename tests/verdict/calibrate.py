@@ -34,6 +34,7 @@ def around(share, repeats, other_repeats=math.inf):
 def main():
     ours = figures([str(pathlib.Path(sys.argv[1]) / "tests/verdict/verdict_calibration")])
     theirs = figures([sys.executable, str(HERE / "power.py")])
+    theirs.update(figures([sys.executable, str(HERE.parent / "stats/few_groups.py"), "--figures"]))
     rows = [
         ("(a) p of one preset unit ≤ .05 under the null", "null_raw", None, (.028, .072)),
         ("(b) any p_adjusted ≤ .05 under the null", "null_adjusted", None, (0, .072)),
@@ -53,6 +54,20 @@ def main():
     for shape in ("normal", "exponential"):
         rows.append((f"(d) coverage of studentised 95 % intervals, {shape}", f"coverage_{shape}", None,
                      (.93, .97)))
+    for world, values in (("exponential", "exponential"), ("half-zero", "half of them 0"),
+                          ("one-in-six", "one in six carries all")):
+        for groups in (12, 40):
+            for name, what in (("few", "covered"), ("marked", "marked *few groups*")):
+                key = f"{name}_{world}_{groups}"
+                expected, repeats = theirs[key]
+                rows.append((f"(e) {what}, {groups} groups, {values}", key, expected,
+                             around(expected, ours[key][1], repeats)))
+            rows.append((f"(e) an end outside the values, {groups} groups, {values}",
+                         f"beyond_{world}_{groups}", 0, (0, 0)))
+        key = f"together_{world}_40"
+        expected, repeats = theirs[key]
+        rows.append((f"(e) all of 32 units covered at once, 40 groups, {values}", key, expected,
+                     around(expected, ours[key][1], repeats)))
     print("| what | repeats | share | independent figure | must lie in |\n|---|---|---|---|---|")
     missed = 0
     for what, name, expected, (low, high) in rows:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -112,6 +113,30 @@ VerdictInput planted_input(double deviation, Philox& random, std::uint64_t seed)
   return input;
 }
 
+std::vector<int> numbers_to(std::size_t clusters) {
+  std::vector<int> numbers(clusters);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
+double skewed_value(SkewedWorld world, Philox& random) {
+  switch (world) {
+    case SkewedWorld::exponential:
+      return exponential(random);
+    case SkewedWorld::half_zero:
+      return random.below(2) == 0 ? 0 : exponential(random) + 1;
+    case SkewedWorld::one_in_six:
+      break;
+  }
+  const double carried = random.below(6) == 0 ? 10 + normal(random) : 0;
+  return carried + .1 * normal(random);
+}
+
+double true_mean(SkewedWorld world) {
+  if (world == SkewedWorld::exponential) return 0;
+  return world == SkewedWorld::half_zero ? .5 : 10.0 / 6;
+}
+
 }  // namespace
 
 NullRates null_rates(const Repeats& repeats) {
@@ -163,6 +188,44 @@ VerdictRates verdict_rates(double error, const Repeats& repeats) {
     no_effect += result.units[kIdle].verdict == Verdict::no_effect ? 1 : 0;
   }
   return {share(causal, repeats), share(no_effect, repeats)};
+}
+
+SkewedRates skewed_rates(SkewedWorld world, std::size_t clusters, const Repeats& repeats) {
+  int covered = 0, marked = 0, beyond = 0;
+  for (int r = 0; r < repeats.count; ++r) {
+    Philox random = generator(repeats, r);
+    std::vector<double> values(clusters);
+    for (double& value : values) value = skewed_value(world, random);
+    const MeanIntervals got = bootstrap_means(sum_by_cluster(values, 1, numbers_to(clusters)),
+                                              IntervalMethod::studentised, resampling(repeats, r));
+    const Interval& interval = got.pointwise[0];
+    const double truth = true_mean(world);
+    covered += interval.low <= truth && truth <= interval.high ? 1 : 0;
+    marked += got.kinds[0] == IntervalKind::few_clusters ? 1 : 0;
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    beyond += interval.low < *least || interval.high > *most ? 1 : 0;
+  }
+  return {share(covered, repeats), share(marked, repeats), share(beyond, repeats)};
+}
+
+double covered_together(SkewedWorld world, std::size_t clusters, const Repeats& repeats) {
+  const double truth = true_mean(world);
+  int covered = 0;
+  for (int r = 0; r < repeats.count; ++r) {
+    Philox random = generator(repeats, r);
+    std::vector<double> values(kUnits * clusters);
+    for (double& value : values) value = skewed_value(world, random);
+    const MeanIntervals got = bootstrap_means(sum_by_cluster(values, kUnits, numbers_to(clusters)),
+                                              IntervalMethod::studentised, resampling(repeats, r));
+    covered += std::all_of(got.simultaneous.begin(), got.simultaneous.end(),
+                           [&](const Interval& interval) {
+                             return !interval.exists() ||
+                                    (interval.low <= truth && truth <= interval.high);
+                           })
+                   ? 1
+                   : 0;
+  }
+  return share(covered, repeats);
 }
 
 double coverage(Shape shape, const Repeats& repeats) {

@@ -33,6 +33,22 @@ struct VerdictRates {
 };
 VerdictRates verdict_rates(double error, const Repeats& repeats);
 
+// Intervals of means of 12 or 40 clusters, the values of which are skewed: few clusters carry the
+// mean. Also in tests/stats/few_groups.py.
+enum class SkewedWorld {
+  exponential,
+  half_zero,   // exponential, but half of the clusters are exactly 0
+  one_in_six,  // about 10 in one of six clusters, about 0 in the others
+};
+struct SkewedRates {
+  double covered = 0;  // pointwise intervals that hold the true mean
+  double marked = 0;   // intervals of the kind few_clusters
+  double beyond = 0;   // intervals with an end outside the values of the clusters
+};
+SkewedRates skewed_rates(SkewedWorld world, std::size_t clusters, const Repeats& repeats);
+// Share of repeats in which every simultaneous interval of 32 units holds the true mean.
+double covered_together(SkewedWorld world, std::size_t clusters, const Repeats& repeats);
+
 enum class Shape { normal, exponential };
 // Share of studentised 95 % intervals that hold the true mean: 100 clusters of 5 prompts, half of
 // the variance between clusters.

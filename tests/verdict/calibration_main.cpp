@@ -2,6 +2,8 @@
 // them with what they must be.
 #include <cstdio>
 #include <initializer_list>
+#include <string>
+#include <utility>
 
 #include "calibration.h"
 
@@ -30,5 +32,19 @@ int main() {
   const Repeats many = {.count = 2000, .draws = 2000, .seed = 1};
   print("coverage_normal", coverage(Shape::normal, many), many);
   print("coverage_exponential", coverage(Shape::exponential, many), many);
+  const Repeats together = {.count = 1000, .draws = 999, .seed = 1};
+  for (const auto& [name, world] : {std::pair("exponential", SkewedWorld::exponential),
+                                    std::pair("half-zero", SkewedWorld::half_zero),
+                                    std::pair("one-in-six", SkewedWorld::one_in_six)}) {
+    for (const std::size_t clusters : {12, 40}) {
+      const std::string of = "_" + std::string(name) + "_" + std::to_string(clusters);
+      const SkewedRates skewed = skewed_rates(world, clusters, many);
+      print(("few" + of).c_str(), skewed.covered, many);
+      print(("marked" + of).c_str(), skewed.marked, many);
+      print(("beyond" + of).c_str(), skewed.beyond, many);
+    }
+    const std::string of = "together_" + std::string(name) + "_40";
+    print(of.c_str(), covered_together(world, 40, together), together);
+  }
   return 0;
 }

@@ -45,5 +45,18 @@ TEST(VerdictCalibration, StudentisedIntervalsCover) {
   }
 }
 
+// few_groups.py: shares of 2000 repeats; no interval leaves the values of the clusters.
+TEST(VerdictCalibration, IntervalsOfFewSkewedClusters) {
+  const Repeats repeats = {.count = 300, .draws = 599, .seed = 5};
+  const double slack = four_deviations(.9, repeats);
+  EXPECT_NEAR(skewed_rates(SkewedWorld::exponential, 12, repeats).covered, .944, slack);
+  EXPECT_NEAR(skewed_rates(SkewedWorld::half_zero, 12, repeats).covered, .943, slack);
+  const SkewedRates few = skewed_rates(SkewedWorld::one_in_six, 12, repeats);
+  EXPECT_NEAR(few.covered, .891, slack);
+  EXPECT_NEAR(few.marked, .750, four_deviations(.75, repeats));
+  EXPECT_EQ(few.beyond, 0);
+  EXPECT_NEAR(skewed_rates(SkewedWorld::one_in_six, 40, repeats).covered, .981, slack);
+}
+
 }  // namespace
 }  // namespace attnscope

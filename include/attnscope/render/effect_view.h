@@ -39,6 +39,7 @@ class EffectView {
   double number(std::string_view array, int method, int cell) const;
   double effect(int method, int cell) const { return number("effect", method, cell); }
   std::int64_t n(int method, int cell) const;  // −1 when it is not known
+  std::optional<std::int64_t> integer(std::string_view integers, int method, int cell) const;
   std::optional<VerdictLevel> verdict(int cell) const;
   // A mark of the cell by one of the record's integers {"cell"}, such as "unspecific".
   bool is_marked(std::string_view integers, int cell) const;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,13 +24,37 @@ struct Interval {
 };
 
 enum class IntervalMethod {
-  studentised,  // bootstrap-t: Efron and Tibshirani 1993, ch. 12
-  bca,          // bias-corrected and accelerated: Efron 1987; acceleration by the jackknife
+  // Bootstrap-t: Efron and Tibshirani 1993, ch. 12. A resample's standard error counts as at least
+  // kLeastError of the sample's, and no end lies outside the range of the clusters' own means.
+  studentised,
+  bca,  // bias-corrected and accelerated: Efron 1987; acceleration by the jackknife
   percentile,
   // Percentiles of the draws moved so that their mean is the estimate: for statistics that noise
   // biases and resampling, which adds noise, biases further, such as rank correlations.
   centred,
 };
+
+// A resample that misses the few clusters an effect comes from has hardly any spread, and its
+// studentised statistic is beyond all bounds. With a quarter, one cluster of n that alone has the
+// value a gives the upper end 5 a/n; the exact one (Garwood 1936) is 5.6 a/n.
+inline constexpr double kLeastError = 0.25;
+
+// What an interval is, or why there is none. The numbers stand in files.
+enum class IntervalKind : std::int8_t {
+  missing = -2,           // a value is missing, or no prompt could be measured
+  too_few_clusters = -1,  // fewer than kMinClusters
+  regular = 0,            // by the method that was asked for
+  point = 1,              // all clusters have the same mean: no spread
+  // A few clusters carry the effect, or all but a few are the same: the unit is sparse, or so many
+  // resamples have less than kLeastError of the spread that this bound decides where an end lies.
+  few_clusters = 2,
+};
+inline constexpr IntervalKind kIntervalKinds[] = {
+    IntervalKind::missing, IntervalKind::too_few_clusters, IntervalKind::regular,
+    IntervalKind::point, IntervalKind::few_clusters};
+// "missing values", "too few groups", "regular", "point", "few groups".
+const char* interval_kind_name(IntervalKind kind);
+std::optional<IntervalKind> interval_kind(std::int64_t number);
 
 struct ResamplingOptions {
   int draws = 10000;
@@ -41,15 +66,16 @@ struct ResamplingOptions {
 
 struct MeanIntervals {
   std::vector<Interval> pointwise;
+  std::vector<IntervalKind> kinds;  // of the pointwise ones
   // Studentised only: all units are covered at once with probability `level`. `critical` standard
-  // errors to either side, the quantile of the largest |t*| over units.
+  // errors to either side, the quantile of the largest |t*| over regular units, the only ones that
+  // have such an interval beside points.
   std::vector<Interval> simultaneous;
   double critical = 0;
 };
 
-// Intervals of every unit's mean over prompts. Fewer than kMinClusters clusters: none. A constant
-// unit's interval is its point; it takes no part in the largest |t*|. A sparse unit has no
-// studentised interval and takes no part either.
+// Intervals of every unit's mean over prompts. Units of another kind than `regular` take no part in
+// the largest |t*|, so that none of them can widen the intervals of the others.
 MeanIntervals bootstrap_means(const ClusterSums& sums, IntervalMethod method,
                               const ResamplingOptions& options);
 

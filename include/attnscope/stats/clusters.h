@@ -39,7 +39,7 @@ enum class Variation {
   missing,   // a value is NaN
   constant,  // all cluster means are equal but for rounding: the standard error is zero
   sparse,    // fewer than kMinClusters clusters differ from the commonest value, so a resample may
-             // well be constant and has no studentised statistic
+             // well be constant
   full,
 };
 

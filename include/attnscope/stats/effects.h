@@ -18,7 +18,8 @@ struct EffectEstimate {
   double effect = 0;  // mean over prompts
   double se = 0;
   Interval ci;      // pointwise, studentised cluster bootstrap
-  Interval ci_sim;  // simultaneous over the units of this table
+  Interval ci_sim;  // simultaneous over the units of this table; regular units and points only
+  IntervalKind interval_kind = IntervalKind::regular;
   double p = 0;
   double p_adjusted = 0;
   double minimal_detectable = 0;
