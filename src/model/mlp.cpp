@@ -1,7 +1,37 @@
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+
 #include "elementwise.h"
+#include "gelu_loop.h"
 #include "layers.h"
 
 namespace attnscope {
+namespace {
+
+// Values of a thread's share, at least.
+constexpr std::int64_t kGrain = 32768;
+
+at::Tensor gelu_tanh(const at::Tensor& x) {
+  const bool plain = x.scalar_type() == at::kFloat && x.is_cpu() && !x.requires_grad();
+  if (!plain) return elementwise(x, [](const at::Tensor& y) { return at::gelu(y, "tanh"); });
+  at::Tensor rows = x.flatten(0, -2);  // [n f]
+  if (rows.stride(-1) != 1) rows = rows.contiguous();
+  at::Tensor y = at::empty(x.sizes(), x.options());
+  const std::int64_t width = rows.size(-1);
+  const std::int64_t stride = rows.stride(0);
+  const auto* in = rows.const_data_ptr<float>();
+  auto* out = y.mutable_data_ptr<float>();
+  const std::int64_t grain = std::max<std::int64_t>(1, kGrain / std::max<std::int64_t>(1, width));
+  at::parallel_for(0, rows.size(0), grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      gelu_tanh_loop(in + row * stride, out + row * width, width);
+    }
+  });
+  return y;
+}
+
+}  // namespace
 
 at::Tensor activate(Activation activation, const at::Tensor& x) {
   switch (activation) {
@@ -10,7 +40,7 @@ at::Tensor activate(Activation activation, const at::Tensor& x) {
     case Activation::gelu:
       return elementwise(x, [](const at::Tensor& y) { return at::gelu(y, "none"); });
     case Activation::gelu_tanh:
-      return elementwise(x, [](const at::Tensor& y) { return at::gelu(y, "tanh"); });
+      return gelu_tanh(x);
     case Activation::silu:
       return elementwise(x, [](const at::Tensor& y) { return at::silu(y); });
     case Activation::identity:
