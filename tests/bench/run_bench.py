@@ -2,12 +2,14 @@
 """Measure the ratios that the README states, each against its rival in one run, and write a table.
 
     run_bench.py --build build/release [--sweeps] [--models DIR] [--hf PYTHON] [--tl PYTHON]
-                 [--runs 5] [-o FILE]
+                 [--nnsight PYTHON] [--runs 5] [-o FILE]
 
 --sweeps  only the experiments' sweeps (SWEEPS.md; else RESULTS.md has all the rest); each once
---models  a folder with smollm2/ (else ATTNSCOPE_MODELS); without it only the small model is timed
+--models  a folder with smollm2/ (else ATTNSCOPE_MODELS); without it only the small model is timed;
+          sweeps also take gpt2-size/, a GPT-2 of 12 layers of 12 heads with random weights
 --hf      a Python with torch, transformers and h5py      (else the rows against it are left out)
 --tl      a Python with torch and transformer-lens 4
+--nnsight a Python with torch and nnsight
 Every rival pair is run alternately, so that a change in the machine's speed meets both, and each
 timed run follows an untimed one of the same command. A figure is the median; CPU seconds are user + system of the whole process.
 """
@@ -23,10 +25,10 @@ import sys
 import tempfile
 import time
 
+from sweep_bench import SweepBench
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PEERS = ROOT / "tests" / "bench" / "peers"
-SWEEP_TOKENS = 64
-PEER_CELLS = 24
 TEXT = "When Mary and John went to the store, John gave a drink to the old man"
 
 
@@ -68,6 +70,9 @@ class Bench:
     def add(self, what, ours, rival, ratio, bar):
         self.rows.append((what, ours, rival, ratio, bar))
         print(f"{what}: {ours} | {rival} | {ratio} | bar {bar}", flush=True)
+
+    def process(self, words):
+        return Run([self.attnscope, *words])
 
     def capture(self, model, out, *options, env=None):
         path = os.path.join(self.tmp, out)
@@ -154,67 +159,6 @@ class Bench:
                                    ).stdout.splitlines():
             self.add(*line.split("\t"))
 
-    def sweeps(self, name, model, bars):
-        """Sweeps against their operations, the naive loop and TransformerLens, CPU s, one thread."""
-        program = pathlib.Path(self.args.build) / "tests" / "bench" / "sweeps"
-        if not program.exists():
-            return
-        for what, label in (("heads", "head ablation"), ("residuals", "residual patching")):
-            rows = [line.split("\t") for line in subprocess.run(
-                [str(program), what, str(SWEEP_TOKENS), name, str(model)], check=True,
-                capture_output=True, text=True).stdout.splitlines()]
-            for row in rows:
-                self.add(*row)
-            if not self.args.tl:
-                continue
-            config = json.loads((pathlib.Path(model) / "config.json").read_text())
-            layers = config.get("num_hidden_layers", config.get("n_layer"))
-            heads = config.get("num_attention_heads", config.get("n_head"))
-            cells = layers * (heads if what == "heads" else SWEEP_TOKENS)
-            ours = float(rows[0][1])
-            answer = subprocess.run(
-                [self.args.tl, str(PEERS / "sweep.py"), what, str(model), str(SWEEP_TOKENS),
-                 str(PEER_CELLS), "1"], check=True, capture_output=True, text=True).stdout.split()
-            theirs = float(answer[1]) * cells
-            self.add(f"{name}, {label}, n = {SWEEP_TOKENS}, CPU s of {cells} cells, against "
-                     f"TransformerLens 4 ({PEER_CELLS} random cells, extrapolated)",
-                     f"{ours:.1f}", f"{theirs:.1f}", f"{theirs / ours:.1f} x", bars[what])
-
-    def whole_sweep(self, name, model, bar):
-        """The same as whole processes on all cores, wall s."""
-        ids = [str((i * 7919 + 13) % 40000) for i in range(SWEEP_TOKENS)]
-        run = Run([self.attnscope, "ablate", "-m", str(model), "--ids", ",".join(ids),
-                   "--answer-id", "5", "--wrong-id", "7", "--verify", "0", "--json"])
-        label = f"{name}, head ablation, n = {SWEEP_TOKENS}, whole process, wall s on all cores"
-        if not self.args.tl:
-            self.add(label, f"{run.wall:.1f}", "", "", "report")
-            return
-        config = json.loads((pathlib.Path(model) / "config.json").read_text())
-        cells = config.get("num_hidden_layers", config.get("n_layer")) * config.get(
-            "num_attention_heads", config.get("n_head"))
-        start = time.perf_counter()
-        answer = subprocess.run(
-            [self.args.tl, str(PEERS / "sweep.py"), "heads", str(model), str(SWEEP_TOKENS),
-             str(PEER_CELLS), str(os.cpu_count())], check=True, capture_output=True,
-            text=True).stdout.split()
-        rest = time.perf_counter() - start - float(answer[2]) * float(answer[0])
-        theirs = rest + float(answer[2]) * cells
-        self.add(f"{label}, against TransformerLens 4 ({PEER_CELLS} random cells, extrapolated)",
-                 f"{run.wall:.1f}", f"{theirs:.1f}", f"{theirs / run.wall:.1f} x", bar)
-
-    def demo_sweep(self):
-        """All heads of the demo's model, three methods, 1,000 prompts."""
-        demo = ROOT / "probes" / "demo"
-        pairs = os.path.join(self.tmp, "thousand.jsonl")
-        with open(pairs, "w") as out:
-            lines = [line for task in sorted((demo / "pairs").glob("*.jsonl"))
-                     for line in task.read_text().splitlines()]
-            out.write("\n".join((lines * 2)[:1000]) + "\n")
-        run = Run([self.attnscope, "ablate", "-m", str(demo / "tiny-english"), "--pairs", pairs,
-                   "--method", "zero,mean,resample", "--skip-misaligned", "--json"])
-        self.add("demo model, all heads, 3 methods, 1,000 prompts, wall s on all cores",
-                 f"{run.wall:.1f}", "", "", "< 120")
-
     def write(self):
         commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT,
                                 capture_output=True, text=True).stdout.strip()
@@ -245,6 +189,7 @@ def main():
     parser.add_argument("--models")
     parser.add_argument("--hf")
     parser.add_argument("--tl")
+    parser.add_argument("--nnsight")
     parser.add_argument("--sweeps", action="store_true")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("-o", "--out")
@@ -254,15 +199,7 @@ def main():
     bench = Bench(args)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if args.sweeps:
-        bench.demo_sweep()
-        if bench.models:
-            smollm2 = bench.models / "smollm2"
-            bench.sweeps("SmolLM2-135M", smollm2, {"heads": ">= 3.6 x", "residuals": ">= 6.5 x"})
-            bench.whole_sweep("SmolLM2-135M", smollm2, ">= 4.5 x")
-            gpt2 = bench.models / "gpt2-size"
-            if gpt2.exists():
-                bench.sweeps("12 x 12, d 768, random weights", gpt2,
-                             {"heads": ">= 4.5 x", "residuals": ">= 8 x"})
+        SweepBench(bench).run()
         bench.write()
         return
     tiny = ROOT / "tests" / "fixtures" / "models" / "tiny-random-gpt2"

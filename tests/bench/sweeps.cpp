@@ -2,12 +2,17 @@
 // printed as rows of the table that run_bench.py writes: what <tab> ours <tab> rival <tab> ratio
 // <tab> bar. One compute thread; CPU seconds of the process.
 //
-//   sweeps heads|residuals LENGTH NAME MODEL_DIR
+//   sweeps heads|residuals|head-positions LENGTH NAME MODEL_DIR
+//
+// head-positions measures the first head of every layer at every position.
 #include <ATen/ATen.h>
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <ctime>
+#include <fstream>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -64,46 +69,76 @@ SweepPrompt random_prompt(const ModelConfig& config, int length, std::uint64_t s
   return prompt;
 }
 
-std::vector<Cell> head_cells(const ModelConfig& config) {
+enum class What { heads, residuals, head_positions };
+
+struct Job {
+  What what;
+  std::string label;
+  double bar;  // the most that CPU seconds may be of the operations' at the rate of products
+};
+
+Job job_of(const std::string& name) {
+  if (name == "heads") return {What::heads, "head ablation", 1.3};
+  if (name == "residuals") return {What::residuals, "residual patching", 1.4};
+  if (name == "head-positions") {
+    return {What::head_positions, "head × position ablation (one head a layer)", 1.4};
+  }
+  throw std::invalid_argument("heads, residuals or head-positions, not " + name);
+}
+
+std::vector<Cell> cells_of(What what, const ModelConfig& config, int length) {
   std::vector<Cell> cells;
   for (int l = 0; l < config.n_layers; ++l) {
-    for (int h = 0; h < config.n_heads(l); ++h) {
-      cells.push_back(
-          {std::to_string(l) + "." + std::to_string(h), {{.hook = {Site::z, l}, .heads = {h}}}});
+    const int places = what == What::heads ? config.n_heads(l) : length;
+    for (int p = 0; p < places; ++p) {
+      Edit edit = {.hook = {Site::z, l}};
+      if (what == What::heads) edit.heads = {p};
+      if (what == What::head_positions) edit.heads = {0};
+      if (what == What::residuals) {
+        edit = {.hook = {Site::resid_pre, l},
+                .operation = Operation::set,
+                .source = ValueSource::donor};
+      }
+      if (what != What::heads) edit.q_positions = {p};
+      cells.push_back({std::to_string(l) + "." + std::to_string(p), {edit}});
     }
   }
   return cells;
 }
 
-std::vector<Cell> residual_cells(const ModelConfig& config, int length) {
-  std::vector<Cell> cells;
-  for (int l = 0; l < config.n_layers; ++l) {
-    for (int p = 0; p < length; ++p) {
-      cells.push_back({std::to_string(l) + "@" + std::to_string(p),
-                       {{.hook = {Site::resid_pre, l},
-                         .operation = Operation::set,
-                         .source = ValueSource::donor,
-                         .q_positions = {p}}}});
-    }
+// Resident bytes of this process, now and at most since the last reset_peak().
+std::uint64_t status_bytes(const std::string& key) {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  std::uint64_t kib = 0;
+  while (status >> word) {
+    if (word == key && status >> kib) return kib << 10U;
   }
-  return cells;
+  return 0;
+}
+
+void reset_peak() {
+  std::ofstream("/proc/self/clear_refs") << "5";
 }
 
 std::string two(double value) {
   return format_number(value, 3);
 }
 
-void measure(const Model& model, const std::string& what, const std::vector<Cell>& cells,
-             int length, double limit_bar) {
+void measure(const Model& model, const std::string& name, const Job& job, int length) {
+  const std::vector<Cell> cells = cells_of(job.what, model.config(), length);
   SweepPrompt prompt = random_prompt(model.config(), length, 1);
   // Zeros need no donor, and a donor would be run.
-  const bool patched = cells.front().edits.front().source == ValueSource::donor;
-  if (patched) prompt.donors = {random_prompt(model.config(), length, 2).row};
+  if (job.what == What::residuals) {
+    prompt.donors = {random_prompt(model.config(), length, 2).row};
+  }
   SweepSettings settings = {.verify = 0};
   SweepPlan plan;
-  double fast = 0;
   const double rate_before = gemm_rate();
-  fast = cpu_seconds([&] { plan = run_sweep(model, cells, {prompt}, settings).plan; });
+  reset_peak();
+  const std::uint64_t before = status_bytes("VmRSS:");
+  const double fast = cpu_seconds([&] { plan = run_sweep(model, cells, {prompt}, settings).plan; });
+  const double used = static_cast<double>(status_bytes("VmHWM:") - before);
   const double rate = std::max(rate_before, gemm_rate());
 
   settings.mode = SweepMode::naive;
@@ -119,27 +154,25 @@ void measure(const Model& model, const std::string& what, const std::vector<Cell
   const double few = naive_seconds(kFew);
   const double naive = (naive_seconds(kMany) - few) / static_cast<double>(kMany - kFew) *
                        static_cast<double>(cells.size());
-  const std::string of = what + ", n = " + std::to_string(length);
+  const std::string of = name + ", " + job.label + ", n = " + std::to_string(length);
   row(of + ", CPU s against its operations (" + two(plan.flops / 1e9) + " GFLOP at " +
           two(rate / 1e9) + " GFLOP/s)",
-      two(fast), two(plan.flops / rate), two(fast * rate / plan.flops), "<= " + two(limit_bar));
+      two(fast), two(plan.flops / rate), two(fast * rate / plan.flops), "<= " + two(job.bar));
   row(of + ", naive loop, efficiency", two(naive), two(plan.naive_flops / rate),
       two(plan.naive_flops / rate / naive), ">= 0.7");
   row(of + ", against the naive loop (operations: " + two(plan.naive_flops / plan.flops) + " x)",
       two(fast), two(naive), two(naive / fast) + " x",
       ">= " + two(0.95 * plan.naive_flops / plan.flops) + " x");
+  const auto planned = static_cast<double>(plan.memory_bytes);
+  row(of + ", MiB beside the weights, against the plan", two(used / 0x1p20), two(planned / 0x1p20),
+      two(used / planned), "<= 1.1");
 }
 
 int run(const std::string& what, int length, const std::string& name, const std::string& folder) {
   set_up_process({.threads = 1});
   Warnings warnings;
   const Model model = Model::load(open_checkpoint(folder, {}, warnings), {}, warnings);
-  if (what == "heads") {
-    measure(model, name + ", head ablation", head_cells(model.config()), length, 1.3);
-  } else {
-    measure(model, name + ", residual patching", residual_cells(model.config(), length), length,
-            1.4);
-  }
+  measure(model, name, job_of(what), length);
   return 0;
 }
 

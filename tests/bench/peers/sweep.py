@@ -1,11 +1,13 @@
 """Another tool's loop over the cells of a sweep: TransformerLens' bridge, one run with a hook a cell,
 as its own patching functions do.
 
-    sweep.py heads|residuals MODEL_DIR LENGTH CELLS THREADS
+    sweep.py heads|residuals|head-positions MODEL_DIR LENGTH CELLS THREADS
 
-Times CELLS random cells after two that are not timed, and prints cells, CPU s and wall s a cell, and
-CPU s of everything else of the process.
+Times CELLS random cells after two that are not timed, and prints the tool's version, the number of
+cells, CPU s and wall s a cell, and CPU s of everything else of the process. head-positions takes the
+first head of every layer.
 """
+import importlib.metadata
 import os
 import random
 import sys
@@ -38,6 +40,9 @@ def run(cell, donor):
         if what == "heads":
             view = value.view(1, length, cfg.n_heads, -1)
             view[:, :, place] = 0
+        elif what == "head-positions":
+            view = value.view(1, length, cfg.n_heads, -1)
+            view[:, place, 0] = 0
         else:
             value[:, place] = donor[name(layer)][:, place]
         return value
@@ -59,4 +64,4 @@ with torch.no_grad():
     cpu, wall = time.process_time(), time.perf_counter()
     total = sum(abs(run(cell, donor)) for cell in chosen)
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-print(len(chosen), cpu / len(chosen), wall / len(chosen), time.process_time() - cpu, total)
+print(importlib.metadata.version("transformer-lens"), len(chosen), cpu / len(chosen), wall / len(chosen), time.process_time() - cpu, total)
