@@ -286,9 +286,10 @@ void check_finite(std::int64_t non_finite, NanUse use, Warnings& warnings) {
 }
 
 void add_sweep_facts(const SweepResult& result, ExperimentRecord& record) {
-  record.noise_floor = std::max(result.rerun_difference, result.batch_difference);
+  record.noise_floor = result.noise_floor();
   record.attributes["rerun_difference"] = result.rerun_difference;
   record.attributes["batch_difference"] = result.batch_difference;
+  record.attributes["rounding"] = result.rounding;
   record.attributes["verify_cells"] = result.verified;
   if (!std::isnan(result.verify_difference)) {
     record.attributes["verify_max_difference"] = result.verify_difference;

@@ -347,9 +347,31 @@ bool Sweep::ran_alone(int prompt) const {
                      [&](const Chunk& chunk) { return chunk.prompts == std::vector<int>{prompt}; });
 }
 
+int significant_bits(DType dtype) {
+  switch (dtype) {
+    case DType::bf16:
+      return 8;
+    case DType::f16:
+      return 11;
+    case DType::f64:
+      return 53;
+    default:
+      return 24;
+  }
+}
+
+double largest_rounding(const std::vector<double>& metrics, DType dtype) {
+  double largest = 0;
+  for (const double metric : metrics) {
+    if (std::isfinite(metric)) largest = std::max(largest, std::abs(metric));
+  }
+  return largest == 0 ? 0 : std::ldexp(1.0, std::ilogb(largest) - significant_bits(dtype));
+}
+
 // Some prompts alone, and once more: differences that no edit has made.
 void Sweep::measure_floor(SweepResult& result) const {
   const c10::InferenceMode inference;
+  result.rounding = largest_rounding(result.baseline, model_.dtype());
   const int step = std::max(1, static_cast<int>(prompts_.size()) / kFloorPrompts);
   for (std::size_t p = 0; p < prompts_.size(); p += static_cast<std::size_t>(step)) {
     SweepSettings alone = settings_;

@@ -179,14 +179,13 @@ ExperimentRecord VerdictJob::judge_world(const VerdictWorld& world, const Measur
   measured.input.positive_control = control.outcome;
   measured.input.positive_control_note = control.note;
   measured.input.non_finite = measured.totals.non_finite;
-  const VerdictOptions judging = {
-      .delta = measured.delta,
-      .noise_floor = std::max(measured.totals.rerun_difference, measured.totals.batch_difference),
-      .seed = spec_.compute.seed,
-      .draws = spec_.sweep.bootstrap,
-      .threads = at::get_num_threads(),
-      .unit_noun = noun,
-      .metric_unit = metric_unit()};
+  const VerdictOptions judging = {.delta = measured.delta,
+                                  .noise_floor = measured.totals.noise_floor(),
+                                  .seed = spec_.compute.seed,
+                                  .draws = spec_.sweep.bootstrap,
+                                  .threads = at::get_num_threads(),
+                                  .unit_noun = noun,
+                                  .metric_unit = metric_unit()};
   const VerdictResult result = judge(measured.input, judging);
   ExperimentRecord record =
       verdict_record(measured.input, judging, result, choice_name(spec_.metric.metric));

@@ -56,6 +56,13 @@ class Printed(CliTest):
             for a, b in zip(exact, shown(*options, "--dtype", dtype)["cells"]):
                 self.assertLess(abs(a["effect"] - b["effect"]), bound * scale, (dtype, a, b))
 
+    def test_the_noise_floor_is_at_least_the_rounding_of_the_metric(self):
+        for dtype, bits in (("f32", 24), ("f64", 53), ("bf16", 8), ("f16", 11)):
+            result = shown("--limit", "1", "--layers", "0", "--dtype", dtype)
+            exponent = math.frexp(abs(result["baseline"]))[1] - 1
+            self.assertEqual(result["attributes"]["rounding"], 2.0 ** (exponent - bits), dtype)
+            self.assertGreaterEqual(result["noise_floor"], result["attributes"]["rounding"], dtype)
+
     def test_too_few_prompts_have_no_interval_and_no_p(self):
         result = shown("--limit", "3", "--layers", "0")
         for cell in result["cells"]:

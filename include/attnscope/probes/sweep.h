@@ -16,6 +16,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <limits>
@@ -137,6 +138,9 @@ struct SweepResult {
   // alone and inside a batch.
   double rerun_difference = 0;
   double batch_difference = 0;
+  // Half a unit in the last place of the largest |baseline|, in the type of the run: in bfloat16
+  // both differences may vanish, and yet no number of the run is nearer to the truth than this.
+  double rounding = 0;
   std::int64_t verified = 0;
   double verify_difference = kNotMeasured;  // largest |effect − naive effect| among them
   std::int64_t non_finite = 0;  // effects that are NaN though measured; infinite ones are made NaN
@@ -144,6 +148,7 @@ struct SweepResult {
   double seconds = 0;
   SweepPlan plan;
 
+  double noise_floor() const { return std::max({rerun_difference, batch_difference, rounding}); }
   double effect(std::int64_t cell, std::int64_t prompt) const {
     return effects[static_cast<std::size_t>(cell * n_prompts + prompt)];
   }
