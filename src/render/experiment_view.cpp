@@ -147,6 +147,15 @@ std::vector<std::string> number_columns(const ExperimentRecord& record) {
   return names;
 }
 
+// What an effect and its interval rest on.
+std::vector<std::string> integer_columns(const ExperimentRecord& record) {
+  std::vector<std::string> names;
+  for (const char* name : {"groups", "interval_kind"}) {
+    if (record.integer(name) != nullptr) names.emplace_back(name);
+  }
+  return names;
+}
+
 }  // namespace
 
 ExperimentRecord find_experiment(const CaptureReader& file, const std::string& name) {
@@ -275,7 +284,10 @@ std::string to_csv(const EffectView& table) {
   const std::vector<std::string> numbers = number_columns(table.record());
   std::string csv = "cell,layer,head,position,method";
   for (const std::string& name : numbers) csv += "," + name;
-  csv += ",n,verdict";
+  const std::vector<std::string> integers = integer_columns(table.record());
+  csv += ",n";
+  for (const std::string& name : integers) csv += "," + name;
+  csv += ",verdict";
   for (int m = 0; m < table.measures(); ++m) csv += "," + csv_field(table.measure_name(m));
   csv += "\r\n";
   const auto index = [](std::int64_t value) { return value < 0 ? "" : std::to_string(value); };
@@ -288,8 +300,12 @@ std::string to_csv(const EffectView& table) {
         csv += "," + csv_number(table.number(name, method, cell));
       }
       const auto verdict = table.verdict(cell);
-      csv += "," + index(table.n(method, cell)) + "," +
-             (verdict ? csv_field(verdict_name(*verdict)) : "");
+      csv += "," + index(table.n(method, cell));
+      for (const std::string& name : integers) {
+        const auto value = table.integer(name, method, cell);
+        csv += "," + (value ? std::to_string(*value) : "");
+      }
+      csv += "," + (verdict ? csv_field(verdict_name(*verdict)) : "");
       for (int m = 0; m < table.measures(); ++m) csv += "," + csv_number(table.attention(m, cell));
       csv += "\r\n";
     }

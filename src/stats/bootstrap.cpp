@@ -1,33 +1,18 @@
 #include "attnscope/stats/bootstrap.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <limits>
 
 #include "attnscope/stats/distributions.h"
+#include "mean_draws.h"
 #include "parallel.h"
-#include "weighted_sums.h"
 
 namespace attnscope {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kUnitsAtOnce = 256;
-constexpr std::size_t kDrawsAtOnce = 64;
-
-// How often each cluster is drawn, one row a draw.
-std::vector<double> draw_weights(std::size_t first, std::size_t rows, std::size_t clusters,
-                                 const ResamplingOptions& options) {
-  std::vector<double> weights(rows * clusters);
-  for (std::size_t row = 0; row < rows; ++row) {
-    Philox random = random_of(options.seed, RandomUse::bootstrap, options.stream, first + row);
-    for (std::size_t i = 0; i < clusters; ++i) {
-      weights[row * clusters + random.below(static_cast<std::uint32_t>(clusters))] += 1;
-    }
-  }
-  return weights;
-}
 
 // Leaves the values in another order.
 double quantile_of(std::vector<double>& values, double p) {
@@ -39,127 +24,6 @@ double quantile_of(std::vector<double>& values, double p) {
   const double above = *std::min_element(below + 1, values.end());
   return above == *below ? above : *below + share * (above - *below);
 }
-
-// Draws of some units' means, as deviations from the estimate.
-class MeanDraws {
- public:
-  MeanDraws(const ClusterSums& sums, std::span<const MeanEstimate> estimates, std::size_t first,
-            std::size_t units)
-      : clusters_(sums.clusters),
-        units_(units),
-        sizes_(sums.sizes),
-        equal_sizes_(sums.equal_sizes()),
-        columns_(sums.clusters, (equal_sizes_ ? 2 : 3) * units) {
-    for (std::size_t u = 0; u < units; ++u) {
-      const MeanEstimate& estimate = estimates[first + u];
-      if (estimate.variation == Variation::missing) continue;
-      const std::span<const double> s = sums.of(first + u);
-      for (std::size_t c = 0; c < clusters_; ++c) {
-        const double residual = s[c] - estimate.mean * sizes_[c];
-        columns_.at(c, u) = residual;
-        columns_.at(c, units_ + u) = residual * residual;
-        if (!equal_sizes_) columns_.at(c, 2 * units_ + u) = residual * sizes_[c];
-      }
-    }
-  }
-
-  // For draws first … first + rows − 1: take(row, unit, deviation, standard error).
-  template <typename Take>
-  void draw(std::size_t first, std::size_t rows, const ResamplingOptions& options,
-            const Take& take) const {
-    const std::vector<double> weights = draw_weights(first, rows, clusters_, options);
-    std::vector<double> totals;
-    weighted_sums(weights, rows, columns_, totals);
-    const auto n = static_cast<double>(clusters_);
-    for (std::size_t row = 0; row < rows; ++row) {
-      double prompts = 0, squared_sizes = 0;
-      for (std::size_t c = 0; c < clusters_; ++c) {
-        const double weight = weights[row * clusters_ + c];
-        prompts += weight * sizes_[c];
-        squared_sizes += weight * sizes_[c] * sizes_[c];
-      }
-      const double* total = totals.data() + row * columns_.stride();
-      for (std::size_t u = 0; u < units_; ++u) {
-        const double deviation = total[u] / prompts;
-        const double sized = equal_sizes_ ? sizes_[0] * total[u] : total[2 * units_ + u];
-        // Σ (residual − deviation · size)², expanded.
-        const double spread =
-            total[units_ + u] - 2 * deviation * sized + deviation * deviation * squared_sizes;
-        const bool constant = spread <= 1e-12 * total[units_ + u];
-        take(row, u, deviation, constant ? 0 : std::sqrt(n / (n - 1) * spread) / prompts);
-      }
-    }
-  }
-
- private:
-  std::size_t clusters_, units_;
-  const std::vector<double>& sizes_;
-  bool equal_sizes_;
-  ClusterColumns columns_;
-};
-
-// The draws of some units, kept.
-class UnitDraws {
- public:
-  UnitDraws(std::size_t units, std::size_t draws)
-      : draws_(draws), values_(units, std::vector<double>(draws)), bounded_(units) {}
-
-  // Deviations of the means.
-  void fill_plain(const MeanDraws& source, const ResamplingOptions& options) {
-    take_all(source, options, [](std::size_t, double deviation, double) { return deviation; });
-  }
-
-  // Deviations in standard errors of the draw, each at least kLeastError of the unit's own.
-  void fill(const MeanDraws& source, std::span<const MeanEstimate> estimates,
-            const ResamplingOptions& options) {
-    take_all(source, options, [&](std::size_t u, double deviation, double se) {
-      const double least = kLeastError * estimates[u].se;
-      if (!(least > 0)) return deviation;
-      if (se < least) ++bounded_[u];
-      return deviation / std::max(se, least);
-    });
-  }
-
-  // Share of the draws in which kLeastError was used.
-  double bounded_share(std::size_t unit) const {
-    return static_cast<double>(bounded_[unit]) / static_cast<double>(draws_);
-  }
-
-  // The largest value of each draw over regular units.
-  void raise_maxima(std::span<const IntervalKind> kinds, int threads,
-                    std::vector<double>& maxima) const {
-    for_each_index(blocks(), threads, [&](std::size_t block) {
-      for (std::size_t u = 0; u < values_.size(); ++u) {
-        if (kinds[u] != IntervalKind::regular) continue;
-        for (std::size_t draw = begin_of(block); draw < begin_of(block + 1); ++draw) {
-          maxima[draw] = std::max(maxima[draw], std::fabs(values_[u][draw]));
-        }
-      }
-    });
-  }
-
-  std::vector<double>& of(std::size_t unit) { return values_[unit]; }
-
- private:
-  std::size_t blocks() const { return (draws_ + kDrawsAtOnce - 1) / kDrawsAtOnce; }
-  std::size_t begin_of(std::size_t block) const { return std::min(block * kDrawsAtOnce, draws_); }
-
-  template <typename ValueOf>
-  void take_all(const MeanDraws& source, const ResamplingOptions& options,
-                const ValueOf& value_of) {
-    for_each_index(blocks(), options.threads, [&](std::size_t block) {
-      const std::size_t begin = begin_of(block);
-      source.draw(begin, begin_of(block + 1) - begin, options,
-                  [&](std::size_t row, std::size_t u, double deviation, double se) {
-                    values_[u][begin + row] = value_of(u, deviation, se);
-                  });
-    });
-  }
-
-  std::size_t draws_;
-  std::vector<std::vector<double>> values_;        // [unit][draw]
-  std::vector<std::atomic<std::size_t>> bounded_;  // draws by unit
-};
 
 IntervalKind kind_of(const MeanEstimate& estimate, double bounded_share, double level) {
   switch (estimate.variation) {
@@ -320,14 +184,11 @@ MeanIntervals bootstrap_means(const ClusterSums& sums, IntervalMethod method,
 
   std::vector<MeanEstimate> estimates(sums.units);
   for (std::size_t u = 0; u < sums.units; ++u) estimates[u] = estimate_mean(sums, u);
-  const bool studentised = method == IntervalMethod::studentised;
   std::vector<double> maxima(static_cast<std::size_t>(options.draws), 0.0);
   for (std::size_t first = 0; first < sums.units; first += kUnitsAtOnce) {
     const std::size_t units = std::min(kUnitsAtOnce, sums.units - first);
     const std::span own = std::span(estimates).subspan(first, units);
-    UnitDraws drawn(units, maxima.size());
-    const MeanDraws source(sums, estimates, first, units);
-    studentised ? drawn.fill(source, own, options) : drawn.fill_plain(source, options);
+    UnitDraws drawn(sums, own, first, method, options);
     const std::span kinds = std::span(result.kinds).subspan(first, units);
     for (std::size_t u = 0; u < units; ++u) {
       kinds[u] = kind_of(own[u], drawn.bounded_share(u), options.level);
@@ -338,7 +199,9 @@ MeanIntervals bootstrap_means(const ClusterSums& sums, IntervalMethod method,
           pointwise_interval(sums, first + u, own[u], method, options.level, drawn.of(u));
     });
   }
-  if (studentised) add_simultaneous(estimates, maxima, options.level, result);
+  if (method == IntervalMethod::studentised) {
+    add_simultaneous(estimates, maxima, options.level, result);
+  }
   return result;
 }
 

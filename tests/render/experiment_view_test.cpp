@@ -161,5 +161,17 @@ TEST(ExperimentView, TheTableHasALineForEachCellAndMethod) {
   EXPECT_EQ(split(lines[1], ',')[6], "");
 }
 
+TEST(ExperimentView, TheTableSaysWhyAnIntervalIsMissing) {
+  VerdictReport report = sample_verdict();
+  std::vector<std::int64_t> kinds(3 * 48, 0);
+  kinds[0] = -1;
+  report.record.integers.push_back({"interval_kind", {"method", "cell"}, {3, 48}, kinds});
+  const std::vector<std::string> lines = split(to_csv(EffectView(report.record)), '\n');
+  EXPECT_EQ(split(lines[0], ',')[12], "interval_kind");
+  EXPECT_EQ(split(lines[1], ',')[12], "-1");
+  EXPECT_EQ(split(lines[2], ',')[12], "0");
+  EXPECT_EQ(split(lines[0], ',')[13], "verdict");
+}
+
 }  // namespace
 }  // namespace attnscope
