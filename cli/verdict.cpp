@@ -26,8 +26,14 @@ void add_what_options(Options& options, VerdictSpec& spec) {
       spec.kv_groups);
   options.flag({"--control-model", "", "also the same on a model with random weights"},
                spec.control_model);
-  options.integer({"--controls", "N", "random vectors of the same norm for each head"},
+  options.integer({"--controls", "N",
+                   "random changes, as large as the one that removing it makes, that each causal "
+                   "head is compared with"},
                   {20, 1'000'000}, spec.random_draws);
+  options.integer({"--matched-sets", "N",
+                   "random sets of heads, of the same layers and alike in what attention shows, "
+                   "that the five strongest are compared with; 0 = none"},
+                  {0, 100'000}, spec.matched_sets);
 }
 
 }  // namespace

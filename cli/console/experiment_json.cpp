@@ -195,6 +195,20 @@ void add_record(const ExperimentRecord& record, Json& out) {
   }
 }
 
+Json stages_json(const std::vector<PlannedStage>& stages) {
+  Json list = Json::array();
+  for (const PlannedStage& stage : stages) {
+    list.push_back({{"stage", value_json(stage.name)},
+                    {"cells", stage.cells},
+                    {"prompts", stage.prompts},
+                    {"runs", stage.runs},
+                    {"flop", value_json(stage.flops)},
+                    {"memory_bytes", stage.memory_bytes},
+                    {"at_most", stage.certainty == PlannedStage::Certainty::at_most}});
+  }
+  return list;
+}
+
 }  // namespace
 
 std::string experiment_json(const ExperimentResult& result) {
@@ -222,6 +236,7 @@ std::string experiment_json(const ExperimentResult& result) {
     out[name] = value;
   }
   out["plan"] = value_json(result.plan);
+  if (!result.stages.empty()) out["stages"] = stages_json(result.stages);
   out["model"] = value_json(result.model);
   out["device"] = result.device;
   out["dtype"] = result.dtype;

@@ -32,7 +32,7 @@ std::string progress_line(const ProgressState& state, const std::string& items,
                                                    static_cast<double>(state.tokens_total)
                                              : 0;
   const long full = std::lround(std::clamp(part, 0.0, 1.0) * kBarWidth);
-  std::string line;
+  std::string line = state.stage.empty() ? "" : state.stage + " ";
   for (int i = 0; i < kBarWidth; ++i) line += i < full ? "█" : "░";
   line += " " + std::to_string(state.items_done) + "/" + std::to_string(state.items_total) + " " +
           items;

@@ -29,7 +29,7 @@ class ProgressBar : public ProgressListener {
   Clock::time_point last_;
 };
 
-// "████░░░░ 3/10 prompts, 512 tokens/s, 12 s left".
+// "████░░░░ 3/10 prompts, 512 tokens/s, 12 s left", behind the stage where there are several.
 std::string progress_line(const ProgressState& state, const std::string& items,
                           const std::string& parts);
 // "12 s", "3 min 05 s", "2 h 10 min".

@@ -71,8 +71,9 @@ std::string table_of(const ExperimentRecord& record, const std::string& noun) {
   const std::string which = all > cells.size() ? "The " + std::to_string(cells.size()) +
                                                      " strongest of " + std::to_string(all) + " "
                                                : "All " + std::to_string(all) + " ";
-  return which + noun + ", effect by method; direct: of " + safe(table.method_name(0)) +
-         " without what later layers make of it:\n" + text.text() + interval_reasons(table);
+  return which + noun + ": the effect under each method; direct: the part of the effect of " +
+         safe(table.method_name(0)) + " that passes through no later layer:\n" + text.text() +
+         interval_reasons(table);
 }
 
 std::string controls_of(const ExperimentRecord& record) {

@@ -100,6 +100,15 @@ ComputeOptions resolved_compute(const ComputeOptions& compute, EngineChoice engi
   return resolved;
 }
 
+void describe_run(const ComputeOptions& resolved, const std::string& model,
+                  ExperimentResult& result) {
+  result.device = resolved.device;
+  result.dtype = choice_name(resolved.dtype);
+  result.engine = choice_name(resolved.engine);
+  result.threads = resolved.threads;
+  result.model = model;
+}
+
 ExperimentOutput::ExperimentOutput(RunDescription run, const ExperimentContext& context,
                                    std::vector<ShardRange> shards, Warnings& warnings)
     : run_(std::move(run)),
@@ -117,6 +126,7 @@ ExperimentOutput::ExperimentOutput(RunDescription run, const ExperimentContext& 
                          .resume_json = resume_json(run_.options_json, run_.hashes, run_.shard),
                          .model = run_.model_info,
                          .run = run_info(run_.compute, run_.options_json),
+                         .shard_use = run_.shard_use,
                          .shards = std::move(shards)},
       warnings);
 }
@@ -138,11 +148,7 @@ bool ExperimentOutput::restore(ExperimentResult& result) {
 
 void ExperimentOutput::finish(const std::vector<ExperimentRecord>& records,
                               ExperimentResult& result) {
-  result.device = run_.compute.device;
-  result.dtype = choice_name(run_.compute.dtype);
-  result.engine = choice_name(run_.compute.engine);
-  result.threads = run_.compute.threads;
-  result.model = run_.model_info.name;
+  describe_run(run_.compute, run_.model_info.name, result);
   if (sweep_) {
     result.sha256 = sweep_->finish(run_.prompts, records);
     result.path = run_.delivery.out;

@@ -469,6 +469,7 @@ SweepResult Sweep::run() {
   if (placebo) result.placebo_effects.assign(size, kNotMeasured);
   result.baseline.assign(prompts_.size(), kNotMeasured);
   result.donor_baseline.assign(prompts_.size(), kNotMeasured);
+  if (settings_.store != nullptr) settings_.store->begin(result.plan.shards);
   for (std::size_t s = 0; s < shards_.size(); ++s) {
     const int shard = static_cast<int>(s);
     if (settings_.store != nullptr) {

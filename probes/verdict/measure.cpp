@@ -5,15 +5,29 @@
 #include <numeric>
 
 #include "attnscope/probes/direct_effects.h"
+#include "attnscope/stats/matching.h"
 #include "attnscope/support/error.h"
 
 namespace attnscope {
 namespace {
 
+constexpr int kStages = 4;
+
+// Mean of the effects of one cell.
+double mean_of_row(const SweepResult& result, std::size_t cell) {
+  const auto begin = result.effects.begin() + static_cast<std::ptrdiff_t>(cell) * result.n_prompts;
+  return std::accumulate(begin, begin + result.n_prompts, 0.0) /
+         static_cast<double>(result.n_prompts);
+}
+
 class Measurer {
  public:
   Measurer(const VerdictWorld& world, const MeasureOptions& options)
-      : world_(world), options_(options), n_prompts_(world.prompts.size()) {}
+      : world_(world),
+        options_(options),
+        n_prompts_(world.prompts.size()),
+        own_stages_(kStages, options.sweep, nullptr),
+        stages_(options.stages == nullptr ? own_stages_ : *options.stages) {}
 
   VerdictMeasurement run();
 
@@ -29,34 +43,35 @@ class Measurer {
       cell.name += (cell.name.empty() ? "" : "+") + unit_set_name(world_.units[unit]);
       for (Edit& edit : edits(method, unit)) cell.edits.push_back(std::move(edit));
     }
+    cell.name += " (" + choice_name(options_.methods[method]) + ")";
     return cell;
   }
-  // Settings of the sweeps behind the first one.
-  SweepSettings further() const {
-    SweepSettings settings = options_.sweep;
-    settings.store = nullptr;
-    settings.verify = 0;
-    return settings;
-  }
   std::vector<TokenRow> reference_rows() const;
+  void check_delta() const;
   void measure_totals();
   void find_delta();
   void measure_conditional();
   void measure_random();
   void measure_joint();
-  std::vector<SweepPrompt> estimation_prompts(const std::vector<int>& indices) const {
+  std::vector<SweepPrompt> estimation_prompts() const {
     std::vector<SweepPrompt> prompts;
-    for (const int p : indices) prompts.push_back(world_.prompts[static_cast<std::size_t>(p)]);
+    for (const int p : estimation_) prompts.push_back(world_.prompts[static_cast<std::size_t>(p)]);
     return prompts;
   }
   double mean_over(Half half, const std::vector<double>& values, std::size_t row) const;
   bool could_be_none(std::size_t unit) const;
   std::vector<std::size_t> strongest(Half half) const;
+  std::vector<CausalUnit> causal() const;
+  std::vector<std::vector<std::size_t>> matched_to(const std::vector<std::size_t>& target) const;
 
   const VerdictWorld& world_;
   const MeasureOptions& options_;
   std::size_t n_prompts_;
+  Stages own_stages_;
+  Stages& stages_;
   MethodValues values_;
+  std::vector<double> traits_;  // [unit, kTraits]
+  std::vector<int> estimation_;  // prompts of the estimation half
   VerdictMeasurement out_;
 };
 
@@ -99,8 +114,9 @@ void Measurer::measure_totals() {
   for (std::size_t m = 0; m < options_.methods.size(); ++m) {
     for (std::size_t u = 0; u < units(); ++u) cells.push_back(cell_of(m, {u}));
   }
-  out_.totals = run_sweep(world_.model, cells, world_.prompts, options_.sweep);
-  const DirectEffects direct = direct_effects(world_.model, cells, world_.prompts, further());
+  out_.totals = stages_.run({total_stage(world_), options_.sweep.verify},
+                            world_.model, cells, world_.prompts);
+  const DirectEffects direct = direct_effects(world_.model, cells, world_.prompts, options_.sweep);
   const auto size = static_cast<std::ptrdiff_t>(units() * n_prompts_);
   for (std::size_t m = 0; m < options_.methods.size(); ++m) {
     const auto part = [&](const std::vector<double>& all) {
@@ -115,6 +131,21 @@ void Measurer::measure_totals() {
   }
 }
 
+[[noreturn]] void fail_delta() {
+  throw Error(ErrorKind::input, "VD10",
+              {.where = "--delta",
+               .what = "the smallest effect of interest cannot be derived: there are no corrupt "
+                       "prompts, they do not differ in the metric, or it is NaN on one of them",
+               .next = "give it, in units of the metric"});
+}
+
+// Known before anything is measured.
+void Measurer::check_delta() const {
+  const MetricChoice metric = options_.sweep.metric;
+  const bool logits = metric == MetricChoice::logit_diff || metric == MetricChoice::label_logit;
+  if (!options_.delta && !world_.has_corrupt && !logits) fail_delta();
+}
+
 void Measurer::find_delta() {
   if (options_.delta) {
     out_.delta = *options_.delta;
@@ -122,19 +153,9 @@ void Measurer::find_delta() {
   }
   std::vector<double> corrupt;
   if (world_.has_corrupt) corrupt = out_.totals.donor_baseline;
-  const MetricChoice metric = options_.sweep.metric;
-  const bool logits = metric == MetricChoice::logit_diff || metric == MetricChoice::label_logit;
-  std::optional<double> delta;
-  if (world_.has_corrupt || logits) {
-    delta = default_delta(out_.totals.baseline, corrupt, world_.clusters, world_.halves);
-  }
-  if (!delta) {
-    throw Error(ErrorKind::input, "VD10",
-                {.where = "--delta",
-                 .what = "the smallest effect of interest cannot be derived: there are no corrupt "
-                         "prompts, they do not differ in the metric, or it is NaN on one of them",
-                 .next = "give it, in units of the metric"});
-  }
+  const std::optional<double> delta =
+      default_delta(out_.totals.baseline, corrupt, world_.clusters, world_.halves);
+  if (!delta) fail_delta();
   out_.delta = *delta;
 }
 
@@ -148,35 +169,34 @@ bool Measurer::could_be_none(std::size_t unit) const {
 
 // On the estimation half, which is all that the rule reads of them.
 void Measurer::measure_conditional() {
-  const std::vector<int> indices = prompts_of(Half::estimation, world_.halves, world_.clusters);
-  const std::vector<SweepPrompt> estimation = estimation_prompts(indices);
   const std::vector<std::size_t> given_units = units_to_condition_on(
       out_.input, std::min<std::size_t>(static_cast<std::size_t>(options_.conditions), units()));
+  struct Place {
+    std::size_t condition, unit;  // condition: place in out_.input.conditional
+  };
+  std::vector<Cell> cells;
+  std::vector<Place> places;
   for (std::size_t m = 0; m < options_.methods.size(); ++m) {
-    std::vector<Cell> cells;
-    std::vector<std::pair<std::size_t, std::size_t>> places;  // given, unit
-    for (const std::size_t given : given_units) {
-      for (std::size_t u = 0; u < units(); ++u) {
-        if (u == given || !could_be_none(u)) continue;
-        cells.push_back(cell_of(m, {given, u}));
-        places.emplace_back(given, u);
-      }
-    }
-    SweepResult joint;
-    if (!cells.empty()) joint = run_sweep(world_.model, cells, estimation, further());
     for (const std::size_t given : given_units) {
       ConditionalEffects effects = {.method = m, .given = given, .values = {}};
       effects.values.assign(units() * n_prompts_, kNotMeasured);
-      for (std::size_t c = 0; c < places.size(); ++c) {
-        if (places[c].first != given) continue;
-        for (std::size_t i = 0; i < indices.size(); ++i) {
-          const auto p = static_cast<std::size_t>(indices[i]);
-          effects.values[places[c].second * n_prompts_ + p] =
-              joint.effects[c * indices.size() + i] -
-              out_.input.methods[m].total[given * n_prompts_ + p];
-        }
+      for (std::size_t u = 0; u < units(); ++u) {
+        if (u == given || !could_be_none(u)) continue;
+        cells.push_back(cell_of(m, {given, u}));
+        places.push_back({out_.input.conditional.size(), u});
       }
       out_.input.conditional.push_back(std::move(effects));
+    }
+  }
+  const SweepResult both =
+      stages_.run({conditional_stage(world_)}, world_.model, cells, estimation_prompts());
+  for (std::size_t c = 0; c < places.size(); ++c) {
+    ConditionalEffects& effects = out_.input.conditional[places[c].condition];
+    const std::vector<double>& alone = out_.input.methods[effects.method].total;
+    for (std::size_t i = 0; i < estimation_.size(); ++i) {
+      const auto p = static_cast<std::size_t>(estimation_[i]);
+      effects.values[places[c].unit * n_prompts_ + p] =
+          both.effects[c * estimation_.size() + i] - alone[effects.given * n_prompts_ + p];
     }
   }
 }
@@ -194,20 +214,24 @@ std::vector<std::size_t> Measurer::strongest(Half half) const {
   return order;
 }
 
+std::vector<CausalUnit> Measurer::causal() const {
+  return causal_units(out_.input, {.delta = out_.delta,
+                                   .seed = options_.sweep.seed,
+                                   .draws = options_.resamples,
+                                   .threads = options_.sweep.workers});
+}
+
+// A random change of the output as large as the one that the removal makes, for every unit that
+// comes out causal, under the first method by which it does.
 void Measurer::measure_random() {
   if (options_.random_draws == 0) return;
-  std::vector<std::size_t> chosen = strongest(Half::selection);
-  chosen.resize(std::min(chosen.size(), static_cast<std::size_t>(options_.random_units)));
-  std::erase_if(chosen, [&](std::size_t unit) {
-    return std::abs(mean_over(Half::estimation, out_.input.methods[0].total, unit)) < out_.delta;
-  });
-  const std::vector<SweepPrompt> prompts =
-      estimation_prompts(prompts_of(Half::estimation, world_.halves, world_.clusters));
-  if (chosen.empty() || prompts.empty()) return;
+  const auto draws = static_cast<std::size_t>(options_.random_draws);
+  const std::vector<CausalUnit> chosen = causal();
   std::vector<Cell> cells;
-  for (const std::size_t unit : chosen) {
-    for (int draw = 0; draw < options_.random_draws; ++draw) {
-      Cell cell = cell_of(0, {unit});
+  for (const CausalUnit& unit : chosen) {
+    for (std::size_t draw = 0; draw < draws; ++draw) {
+      Cell cell = cell_of(unit.method, {unit.unit});
+      cell.name += " draw " + std::to_string(draw);
       cell.edits.push_back({.hook = {Site::attn_out, cell.edits[0].hook.layer},
                             .operation = Operation::add,
                             .source = ValueSource::noise,
@@ -215,19 +239,31 @@ void Measurer::measure_random() {
       cells.push_back(std::move(cell));
     }
   }
-  const SweepResult result = run_sweep(world_.model, cells, prompts, further());
-  const auto draws = static_cast<std::size_t>(options_.random_draws);
-  std::vector<double>& random = out_.input.methods[0].random;
-  random.assign(units() * draws, kNotMeasured);
+  const SweepResult result = stages_.run({random_stage(world_)}, world_.model, cells, estimation_prompts());
   for (std::size_t i = 0; i < chosen.size(); ++i) {
+    std::vector<double>& random = out_.input.methods[chosen[i].method].random;
+    random.resize(units() * draws, kNotMeasured);
     for (std::size_t draw = 0; draw < draws; ++draw) {
-      double sum = 0;
-      for (std::size_t p = 0; p < prompts.size(); ++p) {
-        sum += result.effects[(i * draws + draw) * prompts.size() + p];
-      }
-      random[chosen[i] * draws + draw] = sum / static_cast<double>(prompts.size());
+      random[chosen[i].unit * draws + draw] = mean_of_row(result, i * draws + draw);
     }
   }
+}
+
+// Different ones; fewer than asked for where there are not as many.
+std::vector<std::vector<std::size_t>> Measurer::matched_to(
+    const std::vector<std::size_t>& target) const {
+  constexpr int kDrawsOfASet = 50;
+  const std::vector<int> members(target.begin(), target.end());
+  std::vector<std::vector<std::size_t>> sets;
+  for (const std::vector<int>& drawn : matched_sets(
+           members, out_.input.layers, traits_,
+           {.sets = kDrawsOfASet * options_.matched_sets, .seed = options_.sweep.seed})) {
+    std::vector<std::size_t> set(drawn.begin(), drawn.end());
+    if (std::find(sets.begin(), sets.end(), set) != sets.end()) continue;
+    sets.push_back(std::move(set));
+    if (sets.size() == static_cast<std::size_t>(options_.matched_sets)) break;
+  }
+  return sets;
 }
 
 void Measurer::measure_joint() {
@@ -235,8 +271,21 @@ void Measurer::measure_joint() {
   top.resize(std::min(top.size(), static_cast<std::size_t>(options_.joint_units)));
   if (top.size() < 2) return;
   std::sort(top.begin(), top.end());
-  const SweepResult result = run_sweep(world_.model, {cell_of(0, top)}, world_.prompts, further());
-  out_.input.joint.push_back({.method = 0, .units = top, .values = result.effects});
+  JointEffect joint = {.method = 0, .units = top, .values = {}};
+  joint.matched_wanted = static_cast<std::size_t>(options_.matched_sets);
+  if (joint.matched_wanted > 0) joint.matched = matched_to(top);
+  std::vector<Cell> cells = {cell_of(0, top)};
+  for (const std::vector<std::size_t>& set : joint.matched) cells.push_back(cell_of(0, set));
+  const SweepResult result =
+      stages_.run({joint_stage(world_)}, world_.model, cells, estimation_prompts());
+  joint.values.assign(n_prompts_, kNotMeasured);
+  for (std::size_t i = 0; i < estimation_.size(); ++i) {
+    joint.values[static_cast<std::size_t>(estimation_[i])] = result.effects[i];
+  }
+  for (std::size_t s = 0; s < joint.matched.size(); ++s) {
+    joint.matched_effects.push_back(mean_of_row(result, s + 1));
+  }
+  out_.input.joint.push_back(std::move(joint));
 }
 
 VerdictMeasurement Measurer::run() {
@@ -247,12 +296,16 @@ VerdictMeasurement Measurer::run() {
   }
   input.cluster_of_prompt = world_.clusters;
   input.half_of_cluster = world_.halves;
+  estimation_ = prompts_of(Half::estimation, world_.halves, world_.clusters);
+  check_delta();
+  UnitAttention attention = measure_attention(world_, options_.sweep.engine);
+  input.attention = std::move(attention.measures);
+  traits_ = std::move(attention.traits);
   measure_totals();
   find_delta();
   measure_conditional();
   measure_random();
   measure_joint();
-  input.attention = measure_attention(world_, options_.sweep.engine);
   return std::move(out_);
 }
 

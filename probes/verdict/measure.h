@@ -8,15 +8,19 @@
 #include <vector>
 
 #include "attnscope/probes/ablation_cells.h"
+#include "attnscope/probes/experiment.h"
 #include "attnscope/probes/sweep.h"
 #include "attnscope/probes/verdict_rule.h"
 #include "attnscope/spec/choices.h"
+#include "stages.h"
 
 namespace attnscope {
 
 // Units of one model on some prompts.
 struct VerdictWorld {
   const Model& model;
+  std::string noun = "head";   // what a unit is, in sentences
+  std::string label;           // before the names of its stages
   std::vector<UnitSet> units;  // one unit each
   std::vector<SweepPrompt> prompts;
   std::vector<int> clusters;  // [prompt]
@@ -29,10 +33,12 @@ struct MeasureOptions {
   std::vector<AblationMethod> methods;
   SweepSettings sweep;
   int conditions = 5;     // units that are removed first, one by one
-  int random_draws = 20;  // random vectors a unit; 0 = none
-  int random_units = 20;  // units, the strongest first, that random vectors are drawn for
-  int joint_units = 5;    // units that are removed together
+  int random_draws = 20;  // random vectors for each unit that comes out causal; 0 = none
+  int joint_units = 5;    // units that are removed together; fewer than 2 = none
+  int matched_sets = 20;  // random sets that look like them, at most; 0 = none
   std::optional<double> delta;
+  int resamples = 10000;     // of the intervals that tell which units come out causal
+  Stages* stages = nullptr;  // null: sweeps keep no shards
 };
 
 struct VerdictMeasurement {
@@ -41,15 +47,32 @@ struct VerdictMeasurement {
   SweepResult totals;  // of the first sweep: baselines, noise floor, verification
 };
 
-// Total effects of all methods; direct effects; effects given the removal of the units with the
-// largest direct effects, of units whose total effect could be none; random vectors for units whose
-// effect is some; the joint effect of the strongest; attention. Means of the methods are those of
-// the selection half. Throws Error VD10 (exit 2) where δ is neither given nor derivable.
+// Attention; total effects of all methods; direct effects; effects given the removal of the units
+// with the largest direct effects, of units whose total effect could be none; random vectors for
+// the units that come out causal; the joint effect of the strongest, and of random sets that look
+// like them. Means of the methods are those of the selection half. Throws Error VD10 (exit 2) where
+// δ is neither given nor derivable.
 VerdictMeasurement measure_verdict(const VerdictWorld& world, const MeasureOptions& options);
 
-// Attention of every unit on every prompt, over the rows that the metric reads; of a kv group the
-// mean of its query heads. Units that are no heads have none.
-std::vector<AttentionMeasure> measure_attention(const VerdictWorld& world, Engine engine);
+// The names of its stages, in their order.
+std::string total_stage(const VerdictWorld& world);
+std::string conditional_stage(const VerdictWorld& world);
+std::string random_stage(const VerdictWorld& world);
+std::string joint_stage(const VerdictWorld& world);
+
+// What its sweeps will cost. What depends on results is the most that it can be.
+std::vector<PlannedStage> plan_verdict(const VerdictWorld& world, const MeasureOptions& options);
+
+// What attention shows of every unit over the rows that the metric reads; of a kv group the mean of
+// its query heads.
+struct UnitAttention {
+  std::vector<AttentionMeasure> measures;  // on every prompt
+  // [unit, 3] log of the norm of the output, entropy, mass on the first token: means over the
+  // selection half. Sets of units that are alike in these look alike.
+  std::vector<double> traits;
+};
+inline constexpr std::size_t kTraits = 3;
+UnitAttention measure_attention(const VerdictWorld& world, Engine engine);
 
 // Whether the verdicts on the known-answer model are those that are true of it.
 struct PositiveControl {

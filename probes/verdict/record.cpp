@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "attnscope/support/text.h"
@@ -182,6 +183,26 @@ void add_attention(const VerdictInput& input, const std::vector<int>& prompts,
   builder.by_measure("rank_attainable", [](const AttentionResult& r) { return r.attainable; });
 }
 
+std::string names_of(const std::vector<std::size_t>& set, const VerdictInput& input) {
+  std::vector<std::string> units;
+  for (const std::size_t unit : set) units.push_back(input.units[unit]);
+  return join(units, "+");
+}
+
+// Random sets like the first of the sets that were removed together.
+void add_matched(const VerdictInput& input, const VerdictResult& result, RecordBuilder& builder) {
+  const JointEffect& set = input.joint.front();
+  if (set.matched.empty()) return;
+  std::vector<std::string> names;
+  for (const std::vector<std::size_t>& matched : set.matched) {
+    names.push_back(names_of(matched, input));
+  }
+  builder.texts("matched_sets", "matched_set", std::move(names));
+  builder.record.arrays.push_back(
+      {"matched", {"matched_set"}, {count(set.matched.size())}, set.matched_effects});
+  builder.record.attributes["matched_p"] = result.joint.front().matched_p;
+}
+
 // Sets of units that were removed together.
 void add_joint(const VerdictInput& input, const VerdictResult& result, RecordBuilder& builder) {
   if (result.joint.empty()) return;
@@ -192,14 +213,14 @@ void add_joint(const VerdictInput& input, const VerdictResult& result, RecordBui
   low.name = "joint_excess_low";
   high.name = "joint_excess_high";
   for (std::size_t i = 0; i < result.joint.size(); ++i) {
-    std::vector<std::string> units;
-    for (const std::size_t unit : input.joint[i].units) units.push_back(input.units[unit]);
-    sets.push_back(join(units, "+") + ", " + input.methods[input.joint[i].method].name);
+    sets.push_back(names_of(input.joint[i].units, input) + ", " +
+                   input.methods[input.joint[i].method].name);
     joint.values.push_back(result.joint[i].joint);
     sum.values.push_back(result.joint[i].sum);
     low.values.push_back(result.joint[i].difference.ci.low);
     high.values.push_back(result.joint[i].difference.ci.high);
   }
+  add_matched(input, result, builder);
   builder.texts("joint_sets", "set", std::move(sets));
   for (NamedArray* array : {&joint, &sum, &low, &high}) {
     builder.record.arrays.push_back(std::move(*array));
@@ -226,22 +247,85 @@ Control positive_control(const VerdictInput& input) {
 Control negative_control(double p) {
   if (std::isnan(p)) return {"answers swapped", "reported", "too few groups to tell"};
   return {"answers swapped", p < 1e-3 ? "failed" : "passed",
-          "with answer and wrong answer swapped by a coin for each group, p = " +
-              format_number(p, 3) + " for any unit"};
+          "with answer and wrong answer swapped by a coin for each group, no effect may be left: "
+          "the smallest p of any unit is " +
+              format_number(p, 3)};
 }
 
-void add_controls(const VerdictInput& input, const VerdictResult& result, RecordBuilder& builder) {
+// How the causal units compare with random changes of their outputs of the same size.
+Control random_control(const VerdictInput& input, const VerdictOptions& options,
+                       const VerdictResult& result) {
+  std::size_t draws = 0;
+  for (const MethodEffects& method : input.methods) {
+    draws = std::max(draws, method.random.size() / input.units.size());
+  }
+  std::size_t causal = 0, compared = 0, above = 0, above_all = 0;
+  for (const UnitResult& unit : result.units) {
+    if (unit.verdict != Verdict::causal) continue;
+    ++causal;
+    for (const UnitMethodResult& method : unit.methods) {
+      if (std::isnan(method.random_percentile)) continue;
+      ++compared;
+      above += unit.like_random ? 0 : 1;
+      above_all += method.random_percentile == 1 ? 1 : 0;
+      break;
+    }
+  }
+  Control control{"random changes", "reported", ""};
+  if (!result.withheld.empty()) {
+    control.detail = "only for causal units, and the verdicts are withheld";
+  } else if (causal == 0) {
+    control.detail = "only for causal units, and there are none";
+  } else if (compared < causal) {
+    control.detail = "not measured for " + std::to_string(causal - compared) + " of " +
+                     std::to_string(causal) + " causal units (--controls says how many are drawn)";
+  } else {
+    control.detail = "removing the unit does more than 95 % of " + std::to_string(draws) +
+                     " random changes of its output of the same size for " +
+                     std::to_string(above) + " of " + count_of(causal, "causal " + options.unit_noun) +
+                     ", more than all of them for " + std::to_string(above_all);
+  }
+  return control;
+}
+
+// Why there are none.
+std::string no_matched_sets(const VerdictInput& input, const JointEffect& set) {
+  if (set.matched_wanted == 0) return "not asked for (--matched-sets 0)";
+  if (!set.matched.empty()) return "the effect of some set is not known";
+  std::map<int, int> others, members;
+  for (const int layer : input.layers) ++others[layer];
+  for (const std::size_t unit : set.units) ++members[input.layers[unit]];
+  for (const auto& [layer, wanted] : members) {
+    const int left = others[layer] - wanted;
+    if (left >= wanted) continue;
+    return "none: layer " + std::to_string(layer) + " holds " + std::to_string(wanted) +
+           " of the " + std::to_string(set.units.size()) + " strongest and only " +
+           std::to_string(left) + " others";
+  }
+  return "none";
+}
+
+Control matched_control(const VerdictInput& input, const VerdictResult& result) {
+  const JointEffect& set = input.joint.front();
+  const JointResult& found = result.joint.front();
+  return {"matched sets", "reported",
+          std::isnan(found.matched_p)
+              ? no_matched_sets(input, set)
+              : std::to_string(set.units.size()) + " strongest together " +
+                    format_number(found.joint, 3) + "; " +
+                    count_of(set.matched.size(), "random set") + " like them " +
+                    format_number(found.matched_low, 3) + " to " +
+                    format_number(found.matched_high, 3) + ", median " +
+                    format_number(found.matched_median, 3) +
+                    "; p = " + format_number(found.matched_p, 3)};
+}
+
+void add_controls(const VerdictInput& input, const VerdictOptions& options,
+                  const VerdictResult& result, RecordBuilder& builder) {
   std::vector<Control> controls{positive_control(input)};
   controls.push_back(negative_control(result.negative_control_p));
-  const bool drawn = std::any_of(input.methods.begin(), input.methods.end(),
-                                 [](const MethodEffects& m) { return !m.random.empty(); });
-  if (drawn) {
-    const auto alike = std::count_if(result.units.begin(), result.units.end(),
-                                     [](const UnitResult& unit) { return unit.like_random; });
-    controls.push_back({"random vectors", "reported",
-                        std::to_string(alike) + " of " + std::to_string(result.units.size()) +
-                            " units do no more than random changes of the same size"});
-  }
+  controls.push_back(random_control(input, options, result));
+  if (!input.joint.empty()) controls.push_back(matched_control(input, result));
   std::vector<std::string> names, results, details;
   for (Control& control : controls) {
     names.push_back(std::move(control.name));
@@ -273,7 +357,7 @@ ExperimentRecord verdict_record(const VerdictInput& input, const VerdictOptions&
   add_effects(input, result, prompts, builder);
   add_attention(input, prompts, builder);
   add_joint(input, result, builder);
-  add_controls(input, result, builder);
+  add_controls(input, options, result, builder);
   builder.text("paragraph", result.paragraph);
   if (result.withheld.empty()) {
     builder.mark("verdict", level_of);

@@ -70,7 +70,10 @@ void check(const VerdictInput& input, const VerdictOptions& options) {
     }
   }
   for (const AttentionMeasure& a : input.attention) expect_size(a.name, cells, a.values.size());
-  for (const JointEffect& j : input.joint) expect_size("joint effects", prompts, j.values.size());
+  for (const JointEffect& j : input.joint) {
+    expect_size("joint effects", prompts, j.values.size());
+    expect_size("effects of matched sets", j.matched.size(), j.matched_effects.size());
+  }
 }
 
 // The estimation half, which all effects are taken from.
@@ -294,6 +297,24 @@ double negative_control(const std::vector<ClusterSums>& totals, const VerdictOpt
   return std::min(1.0, least * static_cast<double>(totals.size()));
 }
 
+// Where the effect of a set lies among those of random sets that look like it.
+void compare_matched(const std::vector<double>& effects, JointResult& result) {
+  result.matched_low = result.matched_median = result.matched_high = result.matched_p = kNaN;
+  const bool known =
+      std::none_of(effects.begin(), effects.end(), [](double e) { return std::isnan(e); });
+  if (effects.empty() || !known || std::isnan(result.joint)) return;
+  std::vector<double> sorted = effects;
+  std::sort(sorted.begin(), sorted.end());
+  const std::size_t n = sorted.size();
+  result.matched_low = sorted.front();
+  result.matched_high = sorted.back();
+  result.matched_median = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+  const auto as_large = std::count_if(effects.begin(), effects.end(), [&](double e) {
+    return std::fabs(e) >= std::fabs(result.joint);
+  });
+  result.matched_p = static_cast<double>(1 + as_large) / static_cast<double>(1 + n);
+}
+
 std::vector<JointResult> compare_joint(const VerdictInput& input, const VerdictOptions& options,
                                        const Estimation& half) {
   const std::size_t prompts = input.cluster_of_prompt.size();
@@ -317,6 +338,7 @@ std::vector<JointResult> compare_joint(const VerdictInput& input, const VerdictO
                                                        .stream = kEffectStream,
                                                        .threads = options.threads})
                                          .units[0]});
+    compare_matched(set.matched_effects, results.back());
   }
   return results;
 }
@@ -388,6 +410,24 @@ VerdictResult judge(const VerdictInput& input, const VerdictOptions& options) {
   result.joint = compare_joint(input, options, half);
   result.paragraph = verdict_paragraph(input, options, result);
   return result;
+}
+
+std::vector<CausalUnit> causal_units(const VerdictInput& input, const VerdictOptions& options) {
+  check(input, options);
+  const Estimation half(input);
+  std::vector<ClusterSums> totals;
+  for (const MethodEffects& method : input.methods) totals.push_back(half.sums(method.total));
+  VerdictResult result;
+  measure_units(input, options, half, totals, result);
+  std::vector<CausalUnit> causal;
+  for (std::size_t u = 0; u < result.units.size(); ++u) {
+    if (!is_causal(result.units[u])) continue;
+    const auto& methods = result.units[u].methods;
+    const auto beyond = std::find_if(methods.begin(), methods.end(),
+                                     [](const UnitMethodResult& m) { return m.side != 0; });
+    causal.push_back({u, static_cast<std::size_t>(beyond - methods.begin())});
+  }
+  return causal;
 }
 
 std::optional<double> default_delta(std::span<const double> clean, std::span<const double> corrupt,

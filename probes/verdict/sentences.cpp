@@ -79,7 +79,7 @@ class Writer {
     const std::string reach = first.attainable < 0.95
                                   ? " where a perfect guide would reach " + number(first.attainable)
                                   : "";
-    const std::string tau = "τ-b " + number(first.tau) + " " + range(first.interval) + reach;
+    const std::string tau = "rank correlation τ-b " + number(first.tau) + " " + range(first.interval) + reach;
     const std::string beginning = "On " + these_prompts() + " " + measure;
     switch (first.guide) {
       case Guide::poor:
@@ -102,11 +102,13 @@ class Writer {
       return "no two " + noun(2) + " of a layer differ in both attention and effect";
     }
     if (!first.interval.exists()) {
-      return "τ-b is " + number(first.tau) + ", and there are too few clusters for an interval";
+      return "rank correlation τ-b is " + number(first.tau) +
+             ", and there are too few groups for an interval";
     }
     if (!(first.ceiling_interval.low >= kUsefulCeiling)) {
-      return "the effects of one half of them rank the " + noun(2) +
-             " of a layer unlike those of the other half, τ-b " + number(first.ceiling) +
+      return "effects measured on one half of them may not even rank the " + noun(2) +
+             " of a layer as those of the other half do, τ-b between the halves " +
+             number(first.ceiling) +
              (first.ceiling_interval.exists() ? " " + range(first.ceiling_interval) : "");
     }
     return tau;
@@ -128,9 +130,9 @@ class Writer {
       return subject + " is " + std::string(verdict_name(result_.units[u].verdict));
     }
     const std::size_t none = loudest_with(Verdict::no_effect);
-    return (none == 0 ? "None" : std::to_string(none)) + " of the " + std::to_string(count) +
-           " loudest " + noun(count) + (none == 1 ? " has" : " have") +
-           (none == 0 ? " been shown to have" : "") + claim;
+    const std::string which = " of the " + std::to_string(count) + " loudest " + noun(count);
+    if (none == 0) return "For none" + which + " could an effect beyond " + bound() + " be ruled out";
+    return std::to_string(none) + which + (none == 1 ? " has" : " have") + claim;
   }
 
   std::string loudest_and_strongest() const {
@@ -160,6 +162,10 @@ class Writer {
                        (with(Verdict::causal).size() == 1 ? "is" : "are") + " causal, " +
                        std::to_string(with(Verdict::no_effect).size()) + " without effect, " +
                        std::to_string(open.size()) + " undetermined";
+    const auto backed_up = std::count_if(open.begin(), open.end(), [&](std::size_t u) {
+      return result_.units[u].backed_up;
+    });
+    if (backed_up > 0) text += " (" + std::to_string(backed_up) + " of them backed up)";
     std::vector<double> smallest;
     for (const std::size_t u : open) {
       const double mde = result_.units[u].minimal_detectable;
@@ -183,17 +189,21 @@ class Writer {
     }
     std::vector<std::string> sentences;
     if (!backed_up.empty()) {
-      sentences.push_back(list(backed_up) + (backed_up.size() == 1 ? " looks" : " look") +
-                          " idle alone but may be backed up: not without direct effect, or not "
-                          "once another is removed.");
+      const bool one = backed_up.size() == 1;
+      sentences.push_back("Removing " + list(backed_up) + " alone has no effect, but others may " +
+                          "stand in for " + (one ? "it: its" : "them: their") +
+                          " direct effect, or " + (one ? "its" : "their") +
+                          " effect once another is removed as well, may lie beyond " + bound() +
+                          ".");
     }
     if (!unspecific.empty()) {
       sentences.push_back(list(unspecific) + (unspecific.size() == 1 ? " is" : " are") +
-                          " unspecific: unrelated answers move at least half as much.");
+                          " unspecific: an unrelated pair of answers moves at least half as much.");
     }
     if (!like_random.empty()) {
-      sentences.push_back("For " + list(like_random) +
-                          " a random change of the same size does as much.");
+      sentences.push_back("What " + list(like_random) + (like_random.size() == 1 ? " does" : " do") +
+                          " may be due to the size of the change alone: random changes of the "
+                          "same size do as much in more than one of twenty cases.");
     }
     return join(sentences, " ");
   }
@@ -205,20 +215,40 @@ class Writer {
       std::vector<std::string> names;
       for (const std::size_t u : input_.joint[j].units) names.push_back(name(u));
       std::string text = "Removed together, " + list(names) + " change the metric by " +
-                         unit(r.joint) + ", one by one by " + number(r.sum) + " in sum";
+                         unit(r.joint) + "; their effects one by one add up to " + number(r.sum);
       if (r.difference.ci.exists()) text += " (difference " + range(r.difference.ci) + ")";
       sentences.push_back(text + ".");
+      sentences.push_back(matched(input_.joint[j], r));
     }
+    std::erase(sentences, "");
     return join(sentences, " ");
+  }
+
+  // The set beside random ones that look like it.
+  std::string matched(const JointEffect& set, const JointResult& r) const {
+    if (std::isnan(r.matched_p)) return "";
+    const std::size_t n = set.matched.size();
+    const std::string they =
+        (n < set.matched_wanted ? "All " + std::to_string(n) + " different" : std::to_string(n)) +
+        " random sets of as many other " + noun(2) +
+        " of the same layers, alike in attention and size of output,";
+    if (n == 1) {
+      return "The only other set of as many " + noun(2) + " of the same layers changes it by " +
+             unit(r.matched_median) + ".";
+    }
+    return they + " change it by " + number(r.matched_low) + " to " + unit(r.matched_high) +
+           " (median " + number(r.matched_median) + "): p = " + number(r.matched_p) +
+           " that such a set does as much.";
   }
 
   std::string controls() const {
     if (std::isnan(result_.negative_control_p) || !result_.withheld.empty()) return "";
     std::string text;
     if (input_.positive_control == ControlOutcome::passed) {
-      text = "The positive control came out as planted. ";
+      text = "The model with planted " + noun(2) + " that is judged beside it came out as planted. ";
     }
-    return text + "With answers swapped at random the largest effect has p = " +
+    return text + "With answer and wrong answer swapped by a coin for each group, which must leave "
+                  "no effect, the smallest p is " +
            number(result_.negative_control_p) +
            " (on sound code any value is as likely as any other; only one below .001 withholds the "
            "verdict).";
@@ -237,17 +267,18 @@ std::string not_finite(std::int64_t effects) {
 }
 
 std::string too_few_clusters(std::size_t clusters) {
-  return "a verdict needs " + std::to_string(kVerdictClusters) + " clusters of prompts and there " +
+  return "a verdict needs " + std::to_string(kVerdictClusters) + " groups of prompts and there " +
          (clusters == 1 ? "is " : "are ") + std::to_string(clusters);
 }
 
 std::string positive_control_failed(const std::string& note) {
-  return "the positive control, a model whose answer is known, came out wrong" +
+  return "the positive control, a model with planted heads, came out wrong" +
          (note.empty() ? "" : " (" + note + ")");
 }
 
 std::string negative_control_rejects(double p) {
-  return "with answers swapped at random some effect still stands out, p = " + number(p);
+  return "with answers swapped at random, which must leave no effect, some unit still stands out, "
+         "p = " + number(p);
 }
 
 std::string verdict_paragraph(const VerdictInput& input, const VerdictOptions& options,

@@ -37,19 +37,22 @@ class VerdictJob {
 
  private:
   VerdictWorld world_of(const Model& model, UnitKind kind) const;
+  VerdictWorld random_world(const Model& random) const;
   void check_groups() const;
   void add_placebo(std::vector<SweepPrompt>& prompts) const;
   int add_source(std::vector<SweepPrompt>& prompts) const;
   MeasureOptions measure_options() const;
+  MeasureOptions control_options(const MeasureOptions& options) const;
+  void plan(const Model& model, const VerdictWorld& heads, ExperimentResult& outcome) const;
   std::string metric_unit() const;
   ExperimentRecord judge_world(const VerdictWorld& world, const MeasureOptions& options,
-                               const PositiveControl& control, const std::string& noun,
-                               const std::string& options_json);
+                               const PositiveControl& control, const std::string& options_json);
   void write_report(const RunDescription& description, ExperimentResult& outcome) const;
   WriteMode html_mode() const {
     return spec_.output.force || spec_.output.resume ? WriteMode::replace : WriteMode::create;
   }
   std::string html_path() const;
+  std::string judge_random_model(const MeasureOptions& options);
   void add_control_model(const MeasureOptions& options, ExperimentRecord& record);
 
   const VerdictSpec& spec_;
@@ -121,8 +124,15 @@ int VerdictJob::add_source(std::vector<SweepPrompt>& prompts) const {
   return -1;
 }
 
+// The model of the control with random weights.
+VerdictWorld VerdictJob::random_world(const Model& random) const {
+  VerdictWorld world = world_of(random, UnitKind::head);
+  world.label = "random weights: ";
+  return world;
+}
+
 VerdictWorld VerdictJob::world_of(const Model& model, UnitKind kind) const {
-  VerdictWorld world = {.model = model};
+  VerdictWorld world = {.model = model, .noun = kind == UnitKind::head ? "head" : "kv group"};
   const UnitSizes sizes = unit_sizes(model.config(), inputs_.pairs);
   world.units = all_units(kind, sizes);
   if (!spec_.layers.empty()) {
@@ -149,7 +159,18 @@ MeasureOptions VerdictJob::measure_options() const {
   return {.methods = methods_,
           .sweep = sweep_settings(spec_.metric, spec_.sweep, spec_.compute, context_),
           .random_draws = spec_.random_draws,
-          .delta = spec_.delta};
+          .matched_sets = spec_.matched_sets,
+          .delta = spec_.delta,
+          .resamples = spec_.sweep.bootstrap};
+}
+
+// The model with random weights is only counted: without comparisons.
+MeasureOptions VerdictJob::control_options(const MeasureOptions& options) const {
+  MeasureOptions plain = options;
+  plain.random_draws = 0;
+  plain.joint_units = 0;
+  plain.matched_sets = 0;
+  return plain;
 }
 
 std::string VerdictJob::metric_unit() const {
@@ -173,7 +194,7 @@ std::string VerdictJob::metric_unit() const {
 }
 
 ExperimentRecord VerdictJob::judge_world(const VerdictWorld& world, const MeasureOptions& options,
-                                         const PositiveControl& control, const std::string& noun,
+                                         const PositiveControl& control,
                                          const std::string& options_json) {
   VerdictMeasurement measured = measure_verdict(world, options);
   measured.input.positive_control = control.outcome;
@@ -184,7 +205,7 @@ ExperimentRecord VerdictJob::judge_world(const VerdictWorld& world, const Measur
                                   .seed = spec_.compute.seed,
                                   .draws = spec_.sweep.bootstrap,
                                   .threads = at::get_num_threads(),
-                                  .unit_noun = noun,
+                                  .unit_noun = world.noun,
                                   .metric_unit = metric_unit()};
   const VerdictResult result = judge(measured.input, judging);
   ExperimentRecord record =
@@ -196,6 +217,14 @@ ExperimentRecord VerdictJob::judge_world(const VerdictWorld& world, const Measur
                            {"prompt"},
                            {static_cast<std::int64_t>(measured.totals.baseline.size())},
                            measured.totals.baseline});
+  if (spec_.sweep.per_prompt) {
+    record.arrays.push_back({"per_prompt",
+                             {"method", "cell", "prompt"},
+                             {static_cast<std::int64_t>(methods_.size()),
+                              static_cast<std::int64_t>(world.units.size()),
+                              static_cast<std::int64_t>(world.prompts.size())},
+                             measured.totals.effects});
+  }
   check_finite(measured.totals.non_finite, nan_use_of(spec_.fail_on_nan), warnings_);
   return record;
 }
@@ -232,25 +261,71 @@ void add_control(ExperimentRecord& record, const std::string& name, const std::s
   }
 }
 
-// The same prompts in a model of the same shape that knows nothing: reported, never a gate.
-void VerdictJob::add_control_model(const MeasureOptions& options, ExperimentRecord& record) {
+// The same prompts in a model of the same shape that knows nothing.
+std::string VerdictJob::judge_random_model(const MeasureOptions& options) {
   const Model random = load_model(random_model(inputs_.checkpoint, spec_.compute.seed),
                                   spec_.compute, Strictness::lenient, warnings_);
-  MeasureOptions plain = options;
-  plain.sweep.store = nullptr;
-  plain.random_draws = 0;
-  VerdictMeasurement measured = measure_verdict(world_of(random, UnitKind::head), plain);
+  VerdictMeasurement measured = measure_verdict(random_world(random), control_options(options));
   const VerdictResult result = judge(measured.input, {.delta = measured.delta,
                                                       .seed = spec_.compute.seed,
                                                       .draws = spec_.sweep.bootstrap,
                                                       .threads = at::get_num_threads()});
   std::map<Verdict, int> counts;
   for (const UnitResult& unit : result.units) ++counts[unit.verdict];
-  add_control(record, "random weights", "reported",
-              "with random weights of the same shape " + std::to_string(counts[Verdict::causal]) +
-                  " of " + count_of(result.units.size(), "head") + " come out causal and " +
-                  std::to_string(counts[Verdict::no_effect]) +
-                  " without effect, at δ = " + format_number(measured.delta, 2));
+  return "with random weights of the same shape " + std::to_string(counts[Verdict::causal]) +
+         " of " + count_of(result.units.size(), "head") + " come out causal and " +
+         std::to_string(counts[Verdict::no_effect]) +
+         " without effect, where an effect counts beyond ±" + format_number(measured.delta, 2);
+}
+
+// Reported, never a gate: where it cannot be had, all the rest stands.
+void VerdictJob::add_control_model(const MeasureOptions& options, ExperimentRecord& record) {
+  try {
+    add_control(record, "random weights", "reported", judge_random_model(options));
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::interrupted || error.kind() == ErrorKind::output) throw;
+    add_control(record, "random weights", "not available", error.detail().what);
+  }
+}
+
+std::string describe(const PlannedStage& stage) {
+  const bool at_most = stage.certainty == PlannedStage::Certainty::at_most;
+  return stage.name + ": " + (at_most ? "at most " : "") +
+         count_of(static_cast<std::uint64_t>(stage.cells), "cell") + " × " +
+         count_of(static_cast<std::uint64_t>(stage.prompts), "prompt") + " = " +
+         count_of(static_cast<std::uint64_t>(stage.runs), "run") + ", " +
+         format_number(stage.flops / 1e12, 3) + " TFLOP\n";
+}
+
+void VerdictJob::plan(const Model& model, const VerdictWorld& heads,
+                      ExperimentResult& outcome) const {
+  const MeasureOptions options = measure_options();
+  outcome.stages = plan_verdict(heads, options);
+  const auto add = [&](const VerdictWorld& world, const MeasureOptions& how) {
+    const std::vector<PlannedStage> more = plan_verdict(world, how);
+    outcome.stages.insert(outcome.stages.end(), more.begin(), more.end());
+  };
+  // Random weights cost what the model's own cost.
+  if (spec_.control_model) add(random_world(model), control_options(options));
+  if (spec_.kv_groups) add(world_of(model, UnitKind::kv_group), options);
+  outcome.cells = outcome.stages.front().cells;
+  std::uint64_t memory = 0;
+  double exact = 0, most = 0;
+  std::string list;
+  for (std::size_t i = 0; i < outcome.stages.size(); ++i) {
+    const PlannedStage& stage = outcome.stages[i];
+    memory = std::max(memory, stage.memory_bytes);
+    most += stage.flops;
+    if (stage.certainty == PlannedStage::Certainty::exact) exact += stage.flops;
+    list += "  " + std::to_string(i + 1) + " of " + std::to_string(outcome.stages.size()) + ": " +
+            describe(stage);
+  }
+  outcome.plan = count_of(heads.units.size(), "head") + " × " +
+                 count_of(methods_.size(), "method") + " × " +
+                 count_of(heads.prompts.size(), "prompt") + ", in stages that depend on what the " +
+                 "first one finds:\n" + list + "  together " + format_number(exact / 1e12, 3) +
+                 " to " + format_number(most / 1e12, 3) + " TFLOP; about " + format_bytes(memory) +
+                 " beside the weights\n";
 }
 
 ExperimentResult VerdictJob::run() {
@@ -272,36 +347,37 @@ ExperimentResult VerdictJob::run() {
   const Model model =
       load_model(inputs_.checkpoint, spec_.compute, strictness_of(spec_.strict), warnings_);
   const VerdictWorld heads = world_of(model, UnitKind::head);
-  MeasureOptions options = measure_options();
-  outcome.cells = static_cast<std::int64_t>(heads.units.size() * methods_.size());
-  outcome.plan =
-      count_of(heads.units.size(), "head") + " × " + count_of(methods_.size(), "method") + " × " +
-      count_of(heads.prompts.size(), "prompt") + ", then up to " +
-      std::to_string(options.conditions) + " times as many to see effects behind a removed head\n";
+  plan(model, heads, outcome);
   if (context_.on_plan) context_.on_plan(outcome.plan);
+  VerdictSpec resolved = spec_;
+  resolved.compute = resolved_compute(spec_.compute, EngineChoice::automatic);
+  describe_run(resolved.compute, model_info(inputs_.checkpoint, {}).name, outcome);
   if (spec_.output.dry_run) {
     outcome.warnings = warnings_.lines();
     return outcome;
   }
   if (!html_path().empty()) check_can_write(html_path(), html_mode());
-  VerdictSpec resolved = spec_;
-  resolved.compute = resolved_compute(spec_.compute, EngineChoice::automatic);
-  const RunDescription description = description_of(FileKind::verdict, resolved, inputs_);
+  RunDescription description = description_of(FileKind::verdict, resolved, inputs_);
+  description.shard_use = ShardUse::growing;
   ExperimentOutput output(description, context_, {}, warnings_);
   if (output.restore(outcome)) {
     write_report(description, outcome);
     return outcome;
   }
+  MeasureOptions options = measure_options();
+  Stages stages(static_cast<int>(outcome.stages.size()), options.sweep, output.sweep());
+  options.stages = &stages;
   const PositiveControl control = run_positive_control(options.sweep, spec_.compute.seed);
   std::vector<ExperimentRecord> records = {
-      judge_world(heads, options, control, "head", description.options_json)};
+      judge_world(heads, options, control, description.options_json)};
   if (spec_.control_model) add_control_model(options, records[0]);
   if (spec_.kv_groups) {
     const VerdictWorld groups = world_of(model, UnitKind::kv_group);
-    records.push_back(judge_world(groups, options, control, "kv group", description.options_json));
+    records.push_back(judge_world(groups, options, control, description.options_json));
     records.back().name = "verdict_kv";
   }
   outcome.record = records[0];
+  outcome.cells_per_second = stages.runs_per_second();
   output.finish(records, outcome);
   outcome.further_records.assign(records.begin() + 1, records.end());
   write_report(description, outcome);

@@ -23,9 +23,11 @@ struct IntervalNames {
   const char* low;
   const char* high;
 };
+constexpr const char* kSimultaneousLow = "ci_sim_low";
+
 IntervalNames interval_of(const ExperimentRecord& record) {
-  return record.array("ci_sim_low") != nullptr ? IntervalNames{"ci_sim_low", "ci_sim_high"}
-                                               : IntervalNames{"ci_low", "ci_high"};
+  return record.array(kSimultaneousLow) != nullptr ? IntervalNames{kSimultaneousLow, "ci_sim_high"}
+                                                   : IntervalNames{"ci_low", "ci_high"};
 }
 
 [[noreturn]] void fail_figure(const EffectView& table, const std::string& needs,
@@ -274,6 +276,7 @@ ScatterPlot attention_scatter(const EffectView& table, int measure, int method) 
                            .label = table.cell_name(cell)});
   }
   plot.band = table.record().number_attribute("delta");
+  if (table.record().array(kSimultaneousLow) != nullptr) plot.bars += " that hold for all at once";
   plot.title = "attention against effect";
   plot.x_title = table.measure_name(measure);
   plot.y_title = "effect on " + table.record().metric + " (" + table.method_name(method) + ")";

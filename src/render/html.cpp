@@ -115,7 +115,8 @@ box-shadow:var(--shadow)}
 .tile b{display:block;font-size:26px;line-height:1.2;font-weight:640;font-variant-numeric:tabular-nums}
 .tile span{font-size:13px;color:var(--soft)}
 .tile.causal b{color:var(--causal)}.tile.none b{color:var(--none)}.tile.open b{color:var(--open)}
-.two{display:grid;grid-template-columns:minmax(0,1.55fr) minmax(0,1fr);gap:28px;align-items:start}
+.two{display:grid;grid-template-columns:minmax(0,1.2fr) minmax(0,1fr);gap:28px;align-items:start}
+.two td:first-child{white-space:normal}
 .two>*{min-width:0;overflow-x:auto}
 .maps{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,440px),1fr));gap:22px 28px}
 figure{margin:0}
@@ -123,11 +124,11 @@ figcaption{font-size:13px;color:var(--soft);margin:0 0 6px}
 figcaption b{color:var(--ink);font-weight:600}
 svg{max-width:100%;height:auto;display:block}
 svg text{font-family:inherit}
-svg.bar{width:132px;height:16px;max-width:none;display:inline-block;vertical-align:middle}
+svg.bar{width:112px;height:16px;max-width:none;display:inline-block;vertical-align:middle}
 table{border-collapse:collapse;width:100%;font-size:12.5px;font-variant-numeric:tabular-nums}
 th,td{padding:5px 7px;text-align:right;white-space:nowrap;border-bottom:1px solid var(--rule)}
 th:first-child,td:first-child,.l{text-align:left}
-th{font-weight:600;color:var(--soft);font-size:12px;vertical-align:bottom}
+th{font-weight:600;color:var(--soft);font-size:12px;vertical-align:bottom;white-space:normal}
 tbody tr:hover{background:var(--hover)}
 tbody tr:last-child td{border-bottom:0}
 .scroll{overflow:auto;max-height:620px;border:1px solid var(--rule);border-radius:8px}

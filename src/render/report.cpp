@@ -159,19 +159,27 @@ class ReportPage {
     return "<div class=\"tile " + mark + "\"><b>" + value + "</b><span>" + name + "</span></div>\n";
   }
 
+  int units_of(VerdictLevel level) const {
+    int count = 0;
+    for (int cell = 0; cell < table_.cells(); ++cell) {
+      count += table_.verdict(cell) == level ? 1 : 0;
+    }
+    return count;
+  }
+
   std::string tiles() const {
     std::string html;
     if (has_verdicts_) {
-      for (const VerdictLevel level : kVerdictLevels) {
-        int count = 0;
-        for (int cell = 0; cell < table_.cells(); ++cell) {
-          count += table_.verdict(cell) == level ? 1 : 0;
-        }
-        if (level == VerdictLevel::backed_up && count == 0) continue;
-        html += tile(css_class(level), std::to_string(count), short_name(level));
+      for (const VerdictLevel level : {VerdictLevel::causal, VerdictLevel::no_effect}) {
+        html += tile(css_class(level), std::to_string(units_of(level)), verdict_name(level));
       }
+      const int backed_up = units_of(VerdictLevel::backed_up);
+      html += tile("open", std::to_string(units_of(VerdictLevel::undetermined) + backed_up),
+                   backed_up == 0 ? "undetermined"
+                                  : "undetermined, " + std::to_string(backed_up) +
+                                        " of them backed up");
     }
-    if (delta_ > 0) html += tile("", "±" + html_number(delta_), "counts as an effect");
+    if (delta_ > 0) html += tile("", "±" + html_number(delta_), "effects beyond this count");
     html += tile("", html_number(record_.noise_floor), "noise floor");
     return tag("div", "class=\"tiles\"", html);
   }
@@ -184,9 +192,10 @@ class ReportPage {
     std::string html =
         tag("h2", "", "Attention against effect") +
         tag("p", "class=\"lead\"",
-            "One point a unit: across how strongly it attends, upwards what the metric loses or "
-            "gains when it is ablated. Were attention a guide to importance, points far to the "
-            "right would lie far from zero.") +
+            "One point a unit: to the right how strongly it attends, upwards what the metric gains "
+            "when it is removed, downwards what it loses. Were attention a guide to importance, "
+            "points far to the right would lie far from zero." +
+                bars_text()) +
         tag("div", "class=\"two\"", scatter(0) + correlations());
     if (!more.empty()) {
       html += tag(
@@ -194,6 +203,13 @@ class ReportPage {
           tag("summary", "", "The other attention measures") + tag("div", "class=\"maps\"", more));
     }
     return tag("section", "class=\"card\"", html);
+  }
+
+  // What the bars of plots and tables are.
+  std::string bars_text() const {
+    return simultaneous_ ? " Bars are 95 % intervals that hold for all units at once, so that each "
+                           "alone is wider than its own."
+                         : " Bars are 95 % intervals of each unit alone.";
   }
 
   std::string scatter(int measure) const {
@@ -305,7 +321,8 @@ class ReportPage {
     for (int m = 0; m < table_.methods(); ++m) {
       head += "<th>" + html_text(table_.method_name(m)) + "</th>";
     }
-    head += "<th>95 % (" + method + ")</th><th>p adj.</th>";
+    head += "<th>95 %" + std::string(simultaneous_ ? ", all at once" : "") + " (" + method +
+            ")</th><th>p adj.</th>";
     if (direct) head += "<th>direct</th>";
     if (detectable) head += "<th>detectable</th>";
     for (int m = 0; m < table_.measures(); ++m) {

@@ -266,7 +266,7 @@ std::vector<std::string> caption_of(const ScatterPlot& plot) {
   std::vector<std::string> lines = plot.caption;
   const bool intervals = std::any_of(plot.points.begin(), plot.points.end(),
                                      [](const auto& point) { return std::isfinite(point.low); });
-  if (intervals) lines.emplace_back("bars: 95 % intervals");
+  if (intervals) lines.push_back("bars: " + plot.bars);
   if (plot.band) {
     const std::string edge = format_number(*plot.band, 3);
     lines.push_back("band: effects from -" + edge + " to " + edge);

@@ -187,6 +187,7 @@ struct Fields<VerdictSpec> {
     v("kv_groups", s.kv_groups, Effect::content);
     v("control_model", s.control_model, Effect::content);
     v("controls", s.random_draws, Effect::content);
+    v("matched_sets", s.matched_sets, Effect::content);
     v("html", s.html, Effect::delivery);
     visit_sweep(v, s.sweep);
     visit_compute(v, s.compute);

@@ -306,6 +306,7 @@ void validate(const VerdictSpec& s) {
            "optimal", "attnscope ablate --method optimal has one");
   }
   check_range(s.random_draws, 20, 1'000'000, "--controls");
+  check_range(s.matched_sets, 0, 100'000, "--matched-sets");
   if (!s.html.empty() && s.output.out.empty()) refuse("--html", "needs --out");
   if (!s.html.empty() && !s.html.ends_with(".html")) {
     refuse("--html", "not a name for a report", "a name that ends in .html", quote(s.html));

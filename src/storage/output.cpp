@@ -120,8 +120,11 @@ struct Output::State {
     if (owns_parts && !holds_shards()) remove_parts();
   }
 
-  bool is_collected() const { return options.shard_use == ShardUse::collected; }
-  bool is_sharded() const { return options.shards.size() > (is_collected() ? 0U : 1U); }
+  bool is_growing() const { return options.shard_use == ShardUse::growing; }
+  bool is_collected() const { return options.shard_use == ShardUse::collected || is_growing(); }
+  bool is_sharded() const {
+    return is_growing() || options.shards.size() > (is_collected() ? 0U : 1U);
+  }
   std::string parts() const { return options.path + ".parts"; }
   std::string manifest() const { return parts() + "/manifest.json"; }
   std::string temporary() const { return options.path + ".tmp"; }
@@ -144,6 +147,8 @@ struct Output::State {
   void resume_finished();
   void commit_result(const std::string& temporary) const;
   void resume_parts(Warnings& warnings);
+  void look_at_shard(int shard, Warnings& warnings);
+  void drop(int shard, const std::string& why, Warnings& warnings);
   std::string damage_of(int shard) const;
 };
 
@@ -269,16 +274,22 @@ void Output::State::resume_parts(Warnings& warnings) {
   }
   if (exists(options.path) && !replace) require_absent();
   for (int shard = 0; shard < static_cast<int>(options.shards.size()); ++shard) {
-    if (!exists(shard_path(shard))) continue;
-    const std::string damage = damage_of(shard);
-    if (damage.empty()) {
-      committed[static_cast<std::size_t>(shard)] = true;
-    } else {
-      warnings.add(escape_untrusted(shard_path(shard), 4096) + ": " + damage +
-                   "; this shard is computed again");
-      ::unlink(shard_path(shard).c_str());
-    }
+    look_at_shard(shard, warnings);
   }
+}
+
+void Output::State::look_at_shard(int shard, Warnings& warnings) {
+  if (!exists(shard_path(shard))) return;
+  const std::string damage = damage_of(shard);
+  if (!damage.empty()) return drop(shard, damage, warnings);
+  committed[static_cast<std::size_t>(shard)] = true;
+}
+
+void Output::State::drop(int shard, const std::string& why, Warnings& warnings) {
+  committed[static_cast<std::size_t>(shard)] = false;
+  warnings.add(escape_untrusted(shard_path(shard), 4096) + ": " + why +
+               "; this shard is computed again");
+  ::unlink(shard_path(shard).c_str());
 }
 
 void Output::State::commit_result(const std::string& temporary) const {
@@ -316,6 +327,20 @@ Output::Output(Output&&) noexcept = default;
 int Output::shards() const {
   return static_cast<int>(state_->options.shards.size());
 }
+
+int Output::extend(int count, Warnings& warnings) {
+  State& s = *state_;
+  const int first = shards();
+  for (int shard = first; shard < first + count; ++shard) s.options.shards.push_back({shard, 1});
+  s.committed.resize(s.options.shards.size());
+  for (int shard = first; shard < first + count; ++shard) s.look_at_shard(shard, warnings);
+  return first;
+}
+
+void Output::drop(int shard, const std::string& why, Warnings& warnings) {
+  state_->drop(shard, why, warnings);
+}
+
 bool Output::complete() const {
   return state_->complete;
 }

@@ -5,6 +5,7 @@
 #include "attnscope/storage/reader.h"
 #include "attnscope/storage/writer.h"
 #include "attnscope/support/error.h"
+#include "attnscope/support/sha256.h"
 #include "writer_state.h"
 
 namespace attnscope {
@@ -14,6 +15,7 @@ using namespace storage_detail;  // NOLINT: the module's own helpers
 namespace {
 
 constexpr const char* kRows = "rows";
+constexpr const char* kStage = "stage";
 
 OutputOptions output_options(const SweepOutputOptions& options) {
   return {
@@ -21,7 +23,7 @@ OutputOptions output_options(const SweepOutputOptions& options) {
       .if_exists = options.if_exists,
       .run_id = options.file.run_id,
       .config_json = options.resume_json.empty() ? options.run.options_json : options.resume_json,
-      .shard_use = ShardUse::collected,
+      .shard_use = options.shard_use,
       .shards = options.shards,
       .part = options.file.shard,
       .before_each_join = {}};
@@ -97,13 +99,39 @@ void SweepRows::append(const SweepRows& other) {
 }
 
 SweepOutput::SweepOutput(SweepOutputOptions options, Warnings& warnings)
-    : options_(std::move(options)), output_(output_options(options_), warnings) {}
+    : options_(std::move(options)),
+      warnings_(warnings),
+      output_(output_options(options_), warnings) {}
+
+int SweepOutput::begin_stage(const SweepStage& stage, int count) {
+  const int first = output_.extend(count, warnings_);
+  // A stage that begins elsewhere has other shards at the same places.
+  stage_ = stage.name + " " +
+           sha256_of(std::to_string(first) + " " + std::to_string(count) + "\n" + stage.contents);
+  for (int shard = first; shard < first + count; ++shard) {
+    if (!is_committed(shard)) continue;
+    const CaptureReader reader(output_.shard_path(shard), {.trust = Trust::own});
+    const std::vector<ExperimentRecord> records = reader.experiments();
+    if (records.empty() || records.front().text_attribute(kStage) != stage_) {
+      output_.drop(shard, "it holds other work than this run's", warnings_);
+    }
+  }
+  return first;
+}
+
+int SweepOutput::committed() const {
+  int count = 0;
+  for (int shard = 0; shard < shards(); ++shard) count += is_committed(shard) ? 1 : 0;
+  return count;
+}
 
 void SweepOutput::commit(int shard, const SweepRows& rows) {
   FileInfo info = options_.file;
   info.shard = ShardId{shard, shards()};
   CaptureWriter writer(output_.begin(shard), info, options_.model, options_.run, {});
-  writer.write_experiment(record_of(rows, info.kind));
+  ExperimentRecord record = record_of(rows, info.kind);
+  if (!stage_.empty()) record.attributes[kStage] = stage_;
+  writer.write_experiment(record);
   writer.finish();
   output_.commit(shard);
 }

@@ -1,5 +1,9 @@
 """attnscope verdict: the finding, its file and its report, and every bad input."""
 import json
+import pathlib
+import signal
+import subprocess
+import time
 import unittest
 
 import support
@@ -106,7 +110,45 @@ class Files(CliTest):
     def test_dry_run_writes_nothing(self):
         out = self.assert_ok(verdict(*FAST, "-o", "a.h5", "--dry-run", cwd=self.folder)).out
         self.assertIn("8 heads × 3 methods × 48 prompts", out)
+        self.assertRegex(out, r"1 of 4: effects of every head: 24 cells × 48 prompts = 1152 runs, "
+                              r"\S+ TFLOP\n")
+        # Five heads removed, each with seven others, three methods, half of the prompts.
+        self.assertRegex(out, r"2 of 4: .*: at most 105 cells × 24 prompts = 2520 runs, \S+ TFLOP\n")
+        self.assertRegex(out, r"together \S+ to \S+ TFLOP; about \S+ \S+ beside the weights\n")
         self.assertEqual(list(self.folder.iterdir()), [])
+        found = json.loads(self.assert_ok(verdict(*FAST, "--dry-run", "--json")).out)
+        self.assertEqual([stage["runs"] for stage in found["stages"]],
+                         [1152, 2520, 8 * 20 * 24, 21 * 24])
+        self.assertEqual([stage["at_most"] for stage in found["stages"]],
+                         [False, True, True, True])
+        for stage in found["stages"]:
+            self.assertGreater(stage["flop"], 0)
+            self.assertGreater(stage["memory_bytes"], 0)
+        self.assertEqual((found["model"], found["device"], found["dtype"]),
+                         (support.MODEL.name, "cpu", "f32"))
+
+    def test_a_signal_stops_it_and_resume_gives_the_same_bytes(self):
+        arguments = ["--resamples", "500", "--verify", "0", "--threads", "1", "--naive"]
+        path = self.folder / "x.h5"
+        process = subprocess.Popen(
+            [support.ATTNSCOPE, "verdict", "-m", support.MODEL, "--pairs", support.pairs_file(),
+             *arguments, "-o", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        parts = pathlib.Path(f"{path}.parts")
+        end = time.monotonic() + 60
+        while not parts.exists() and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        if process.returncode == 0:
+            self.skipTest("the verdict was done before the signal came")
+        self.assertEqual(process.returncode, 130)
+        self.assertIn("of 4: ", err.decode())
+        self.assertIn("run it again" if b"nothing was committed" in err else "--resume",
+                      err.decode())
+        self.assertFalse(path.exists())
+        self.assert_ok(verdict(*arguments, "-o", path, "--resume"))
+        self.assert_ok(verdict(*arguments, "-o", self.folder / "y.h5"))
+        self.assertEqual(path.read_bytes(), (self.folder / "y.h5").read_bytes())
 
     @unittest.skipIf(h5py is None, "needs h5py")
     def test_others_can_read_draw_and_repeat_it(self):
@@ -126,6 +168,18 @@ class Files(CliTest):
         self.assertEqual((self.folder / "again.h5").read_bytes(), path.read_bytes())
         self.assertTrue((self.folder / "again.html").exists())
 
+    @unittest.skipIf(h5py is None, "needs h5py")
+    def test_effects_of_each_prompt_are_those_of_ablate(self):
+        options = ["--layers", "0,1", "--verify", "0", "--per-prompt", "--resamples", "500"]
+        self.assert_ok(verdict(*options, "-o", self.folder / "v.h5"))
+        self.assert_ok(run("ablate", "-m", support.MODEL, "--pairs", support.pairs_file(),
+                           "--method", "zero,resample", *options, "-o", self.folder / "a.h5"))
+        with h5py.File(self.folder / "v.h5") as v, h5py.File(self.folder / "a.h5") as a:
+            ours = v["experiments/verdict/per_prompt"][()]
+            theirs = a["experiments/ablate/per_prompt"][()]
+        self.assertEqual(ours.shape, (3, 2, 4, 48))
+        self.assertEqual(ours[[0, 2]].tolist(), theirs.tolist())
+
 
 class BadArguments(CliTest):
     def refused(self, *arguments, code=2):
@@ -142,6 +196,7 @@ class BadArguments(CliTest):
         for value in ("0", "-1", "nan", "1e999"):
             self.refused("--delta", value, ("--delta",))
         self.refused("--controls", "3", ("--controls", "20"))
+        self.refused("--matched-sets", "-1", ("--matched-sets",))
         self.refused("--layers", "99", ("--layers", "0 to 4"))
         self.refused("--source", "nobody", ("--source", '"nobody"'))
         self.refused("--exact", "--naive", ("--naive", "--exact"))

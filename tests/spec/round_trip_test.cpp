@@ -134,6 +134,7 @@ VerdictSpec unusual_verdict() {
   s.kv_groups = true;
   s.control_model = true;
   s.random_draws = 30;
+  s.matched_sets = 40;
   s.html = "v.html";
   s.sweep = kUnusualSweep;
   s.compute = kUnusualCompute;

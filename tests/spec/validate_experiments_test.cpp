@@ -251,6 +251,7 @@ TEST(ValidateVerdict, NamesTheOption) {
       {"--delta", [](auto& s) { s.delta = 0; }},
       {"--delta", [](auto& s) { s.delta = std::numeric_limits<double>::infinity(); }},
       {"--controls", [](auto& s) { s.random_draws = 19; }},
+      {"--matched-sets", [](auto& s) { s.matched_sets = -1; }},
       {"--html", [](auto& s) { s.html = "v.html"; }},
   });
 }

@@ -209,6 +209,80 @@ TEST(SweepOutput, DamagedShardsAreComputedAgain) {
   EXPECT_EQ(file_bytes(path), file_bytes(folder.file("whole.h5")));
 }
 
+// A run of sweeps whose shards become known one sweep after the other.
+struct Stages {
+  std::string path;
+  IfExists if_exists = IfExists::refuse;
+  std::vector<int> shards = {2, 1, 3};  // of each stage
+  std::string second = "cells of the second";
+};
+
+// Stops before shard `stop_at` of all. Returns how many it computed.
+int run_stages(const Stages& job, int stop_at = 100, Warnings* said = nullptr) {
+  Warnings warnings;
+  SweepOutputOptions options =
+      options_of({.path = job.path, .if_exists = job.if_exists, .config = "{}"});
+  options.shard_use = ShardUse::growing;
+  options.shards = {};
+  SweepOutput output(options, said != nullptr ? *said : warnings);
+  if (output.complete()) return 0;
+  int computed = 0;
+  for (std::size_t stage = 0; stage < job.shards.size(); ++stage) {
+    const int first = output.begin_stage(
+        {"stage " + std::to_string(stage), stage == 1 ? job.second : "cells"}, job.shards[stage]);
+    for (int shard = first; shard < first + job.shards[stage]; ++shard) {
+      if (shard >= stop_at) {
+        EXPECT_EQ(output.committed(), stop_at);
+        return computed;
+      }
+      if (output.is_committed(shard)) continue;
+      ++computed;
+      output.commit(shard, rows_of({shard, 1}));
+    }
+  }
+  output.finish({testing::sample_prompt(0, 4)}, {statistics_of(output.read_all())});
+  return computed;
+}
+
+TEST(SweepOutput, StagesAreResumedWhereverTheyStop) {
+  const TempFolder folder;
+  const std::string whole = folder.file("whole.h5");
+  EXPECT_EQ(run_stages({.path = whole}), 6);
+  for (int stop = 0; stop <= 6; ++stop) {
+    const std::string path = folder.file("a" + std::to_string(stop) + ".h5");
+    EXPECT_EQ(run_stages({.path = path}, stop), stop);
+    EXPECT_EQ(run_stages({.path = path, .if_exists = IfExists::resume}), 6 - stop);
+    EXPECT_EQ(file_bytes(path), file_bytes(whole));
+    EXPECT_FALSE(fs::exists(path + ".parts"));
+    EXPECT_EQ(run_stages({.path = path, .if_exists = IfExists::resume}), 0);
+  }
+}
+
+// What was written for other cells, or for another number of shards, is not taken for this work.
+TEST(SweepOutput, ShardsOfOtherWorkAreComputedAgain) {
+  const TempFolder folder;
+  for (const bool other_cells : {true, false}) {
+    const std::string path = folder.file(other_cells ? "cells.h5" : "count.h5");
+    const Stages wanted = {.path = path, .if_exists = IfExists::resume};
+    Stages before = {.path = path};
+    if (other_cells) {
+      before.second = "cells of another run";
+    } else {
+      before.shards = {2, 2, 2};
+    }
+    EXPECT_EQ(run_stages(before, 5), 5);
+    Warnings warnings;
+    // Shards 0 and 1 are as they were; behind them, those whose place or cells differ go.
+    EXPECT_EQ(run_stages(wanted, 100, &warnings), other_cells ? 2 : 4);
+    EXPECT_EQ(warnings.lines().size(), other_cells ? 1U : 3U);
+    for (const std::string& line : warnings.lines()) {
+      EXPECT_NE(line.find("computed again"), std::string::npos) << line;
+    }
+    run_stages({.path = folder.file("whole.h5"), .if_exists = IfExists::force});
+    EXPECT_EQ(file_bytes(path), file_bytes(folder.file("whole.h5")));
+  }
+}
+
 TEST(SweepOutput, ColumnsOfUnequalLengthAreOurBug) {
   SweepRows rows = rows_of({0, 1});
   rows.numbers["placebo"] = {1};

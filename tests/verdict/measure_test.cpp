@@ -48,6 +48,7 @@ std::vector<SweepPrompt> prompts() {
 // Verdicts on every head, by name, and what they rest on.
 struct Judged {
   VerdictMeasurement measured;
+  UnitAttention attention;
   VerdictResult result;
   std::map<std::string, UnitResult> units;
 };
@@ -67,7 +68,8 @@ Judged judge_model(const Checkpoint& checkpoint) {
   Judged judged;
   judged.measured = measure_verdict(
       world, {.methods = {AblationMethod::zero, AblationMethod::mean, AblationMethod::resample},
-              .random_draws = 20});
+              .random_draws = 20, .joint_units = 2, .resamples = 1000});
+  judged.attention = measure_attention(world, Engine::automatic);
   judged.result = judge(judged.measured.input, {.delta = judged.measured.delta, .draws = 1000});
   for (std::size_t u = 0; u < judged.result.units.size(); ++u) {
     judged.units[judged.measured.input.units[u]] = judged.result.units[u];
@@ -125,6 +127,57 @@ TEST(VerdictOfKnownModels, AttentionMeasuresOfKnownPatterns) {
   EXPECT_NEAR(value("attention mass", "1.2"), 18.0 / 20, 1e-6);
   EXPECT_NEAR(value("focus", "1.2"), -std::log(20.0), 1e-5);
   EXPECT_NEAR(value("norm-weighted attention", "0.1"), 0, 1e-6);  // it carries nothing
+}
+
+// Like 0.0 and 1.0 there are two sets: 0.1, which writes nothing, with 1.1, which writes nothing,
+// or with 1.2, which adds its little.
+TEST(VerdictOfKnownModels, TheStrongestPairBesideAllPairsLikeIt) {
+  const Judged judged = judge_model(known_induction_model({.n_tokens = kTokens}));
+  const VerdictInput& input = judged.measured.input;
+  ASSERT_EQ(input.joint.size(), 1U);
+  const JointEffect& set = input.joint[0];
+  EXPECT_EQ(set.units, (std::vector<std::size_t>{0, 2}));
+  std::map<std::vector<std::size_t>, double> matched;
+  for (std::size_t i = 0; i < set.matched.size(); ++i) {
+    matched[set.matched[i]] = set.matched_effects[i];
+  }
+  ASSERT_EQ(matched.size(), 2U);
+  ASSERT_EQ(set.matched.size(), 2U);
+  EXPECT_EQ(matched.at({1, 3}), 0);
+  EXPECT_NEAR(matched.at({1, 4}), judged.units.at("1.2").methods[0].total.effect, 1e-6);
+  EXPECT_NE(matched.at({1, 4}), 0);
+  EXPECT_NEAR(judged.result.joint[0].joint, -5, .01);
+  EXPECT_DOUBLE_EQ(judged.result.joint[0].matched_p, 1.0 / 3);
+  EXPECT_EQ(judged.result.joint[0].matched_high, 0);
+}
+
+// What sets are matched by, of patterns that are known: [log norm, entropy, mass on BOS].
+TEST(VerdictOfKnownModels, TraitsOfKnownPatterns) {
+  const Judged judged = judge_model(known_induction_model({.n_tokens = kTokens}));
+  const std::vector<double>& traits = judged.attention.traits;
+  ASSERT_EQ(traits.size(), 5 * kTraits);
+  EXPECT_NEAR(traits[1 * kTraits + 1], 0, 1e-6);  // 0.1: all on BOS, and writes nothing
+  EXPECT_NEAR(traits[1 * kTraits + 2], 1, 1e-6);
+  EXPECT_NEAR(traits[1 * kTraits], std::log(1e-12), 1e-9);
+  EXPECT_NEAR(traits[4 * kTraits + 1], std::log(20.0), 1e-5);  // 1.2: evenly over 20
+  EXPECT_NEAR(traits[4 * kTraits + 2], 1.0 / 20, 1e-6);
+  // 0.0 writes one unit of the token before: a vector of norm 1.
+  EXPECT_NEAR(traits[0], 0, 1e-5);
+  EXPECT_NEAR(traits[2], 0, 1e-6);
+}
+
+// And no other unit: under the first method by which its interval lies beyond δ.
+TEST(VerdictOfKnownModels, EveryCausalHeadIsComparedWithRandomChanges) {
+  const Judged judged = judge_model(known_induction_model({.n_tokens = kTokens}));
+  for (const auto& [name, unit] : judged.units) {
+    std::size_t compared = 0;
+    for (const UnitMethodResult& method : unit.methods) {
+      if (std::isnan(method.random_percentile)) continue;
+      ++compared;
+      EXPECT_NE(method.side, 0) << name;
+    }
+    EXPECT_EQ(compared, unit.verdict == Verdict::causal ? 1U : 0U) << name;
+  }
 }
 
 TEST(PositiveControlOfVerdict, PassesOnSoundCode) {

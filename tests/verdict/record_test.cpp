@@ -84,6 +84,54 @@ TEST(VerdictRecord, AWithheldVerdictLeavesTheReason) {
   EXPECT_TRUE(holds(html, "class=\"tag failed\""));
 }
 
+const NamedTexts& details_of(const ExperimentRecord& record) {
+  return *record.text("control_details");
+}
+
+TEST(VerdictRecord, HoldsTheSetsThatTheStrongestAreComparedWith) {
+  World world = strong_weak_and_idle();
+  JointEffect set = {.method = 0, .units = {0, 2}, .values = std::vector<double>(120, -4.0)};
+  set.matched_wanted = 20;
+  set.matched = {{1, 2}, {0, 1}};
+  set.matched_effects = {.25, -3};
+  world.input.joint = {set};
+  const VerdictOptions options{.delta = 1, .seed = 1, .draws = 500};
+  const ExperimentRecord record =
+      verdict_record(world.input, options, judge(world.input, options), "logit-diff");
+  EXPECT_EQ(record.text("matched_sets")->values, (std::vector<std::string>{"0.1+1.2", "0.0+0.1"}));
+  EXPECT_EQ(record.array("matched")->values, set.matched_effects);
+  EXPECT_DOUBLE_EQ(*record.number_attribute("matched_p"), 1.0 / 3);
+  EXPECT_EQ(details_of(record).values.back(),
+            "2 strongest together -4; 2 random sets like them -3 to 0.25, median -1.38; p = 0.333");
+  // Three strongest of two layers with too few others.
+  world.input.joint[0].units = {0, 1, 2};
+  world.input.joint[0].matched.clear();
+  world.input.joint[0].matched_effects.clear();
+  EXPECT_EQ(details_of(verdict_record(world.input, options, judge(world.input, options), "loss"))
+                .values.back(),
+            "none: layer 0 holds 2 of the 3 strongest and only 0 others");
+}
+
+TEST(VerdictRecord, SaysHowManyCausalUnitsBeatRandomChanges) {
+  World world({{.layer = 0, .total = -3}, {.layer = 0, .total = -3}, {.layer = 1}}, {.noise = .3});
+  const VerdictOptions options{.delta = 1, .seed = 1, .draws = 500};
+  const auto detail = [&] {
+    return details_of(verdict_record(world.input, options, judge(world.input, options), "loss"))
+        .values[2];
+  };
+  EXPECT_EQ(detail(),
+            "not measured for 2 of 2 causal units (--controls says how many are drawn)");
+  std::vector<double>& random = world.input.methods[0].random;
+  random.assign(3 * 20, std::nan(""));
+  for (int draw = 0; draw < 20; ++draw) {
+    random[static_cast<std::size_t>(draw)] = .1;
+    random[static_cast<std::size_t>(20 + draw)] = draw < 10 ? .1 : 9;  // half of them do more
+  }
+  EXPECT_EQ(detail(),
+            "removing the unit does more than 95 % of 20 random changes of its output of the same "
+            "size for 1 of 2 causal heads, more than all of them for 1");
+}
+
 // Nothing that was not computed counts as passed.
 TEST(VerdictRecord, TooFewGroupsLeaveTheNegativeControlOpen) {
   World world({{.layer = 0, .total = -3}, {.layer = 0}}, {.clusters = 4, .noise = .3});

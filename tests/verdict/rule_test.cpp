@@ -157,7 +157,7 @@ TEST(VerdictRule, TwentyClustersAreNeeded) {
   const VerdictResult withheld = judge(few.input, with_delta(1));
   EXPECT_EQ(withheld.units[0].verdict, Verdict::withheld);
   ASSERT_EQ(withheld.withheld.size(), 1u);
-  EXPECT_NE(withheld.withheld[0].find("needs 20 clusters of prompts and there are 19"),
+  EXPECT_NE(withheld.withheld[0].find("needs 20 groups of prompts and there are 19"),
             std::string::npos);
   EXPECT_NEAR(withheld.units[0].methods[0].total.effect, -3, .2);
 
@@ -411,6 +411,24 @@ TEST(VerdictRule, BadDeltaAndBadShapes) {
   EXPECT_EQ(code_of([](VerdictInput& i) { i.half_of_cluster.pop_back(); }), "VD02");
   EXPECT_EQ(code_of([](VerdictInput& i) { i.conditional = {{7, 0, i.methods[0].total}}; }), "VD02");
   EXPECT_EQ(code_of([](VerdictInput&) {}), "none");
+}
+
+// The units that judge() calls causal, and no others; with the first method that says so.
+TEST(CausalUnits, AreThoseOfTheVerdict) {
+  World world({{.layer = 0, .total = -3}, {.layer = 0, .total = .02}, {.layer = 1, .total = 2}},
+              {.noise = .3});
+  for (std::size_t p = 0; p < world.input.cluster_of_prompt.size(); ++p) world.total(0, 2, p) = 0;
+  const VerdictOptions options{.delta = .5, .seed = 1, .draws = 500};
+  const std::vector<CausalUnit> found = causal_units(world.input, options);
+  const VerdictResult judged = judge(world.input, options);
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].unit, 0U);
+  EXPECT_EQ(found[0].method, 0U);
+  EXPECT_EQ(found[1].unit, 2U);
+  EXPECT_EQ(found[1].method, 1U);
+  for (std::size_t u = 0; u < 3; ++u) {
+    EXPECT_EQ(judged.units[u].verdict == Verdict::causal, u != 1);
+  }
 }
 
 }  // namespace

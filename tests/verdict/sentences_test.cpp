@@ -21,12 +21,14 @@ TEST(VerdictSentences, LoudAndStrongAreDifferentHeads) {
       {.given = {1}});
   world.input.positive_control = ControlOutcome::passed;
   const VerdictResult got = judge(world.input, with_delta(.05));
-  EXPECT_EQ(got.paragraph.substr(0, got.paragraph.find(" With answers")),
-            "On these 120 prompts attention mass points the wrong way: τ-b −0.707 [−0.707, "
-            "−0.707]. The loudest head, 0.0, has no effect larger than ±0.05 logits; the strongest "
+  EXPECT_EQ(got.paragraph.substr(0, got.paragraph.find(" With answer")),
+            "On these 120 prompts attention mass points the wrong way: rank correlation τ-b −0.707 "
+            "[−0.707, −0.707]. The loudest head, 0.0, has no effect larger than ±0.05 logits; the strongest "
             "head, 0.1 (−3.2 logits), ranks 4th of 4 in attention. Of 4 heads 1 is causal, 3 "
-            "without effect, 0 undetermined. The positive control came out as planted.");
-  EXPECT_NE(got.paragraph.find(" With answers swapped at random the largest effect has p = "),
+            "without effect, 0 undetermined. The model with planted heads that is judged beside it "
+            "came out as planted.");
+  EXPECT_NE(got.paragraph.find(" With answer and wrong answer swapped by a coin for each group, "
+                               "which must leave no effect, the smallest p is "),
             std::string::npos);
 }
 
@@ -52,14 +54,50 @@ TEST(VerdictSentences, MarksAndSelfRepair) {
   std::fill_n(world.input.methods[0].random.begin() + 2 * 20, 20, 3.0);
   const std::string text = judge(world.input, with_delta(.1)).paragraph;
   for (const char* sentence :
-       {"0.1 looks idle alone but may be backed up: not without direct effect, or not once another "
-        "is removed.",
-        "0.0 is unspecific: unrelated answers move at least half as much.",
-        "For 0.2 a random change of the same size does as much.",
-        "Removed together, 0.0 and 0.2 change the metric by −10 logits, one by one by −7 in sum "
-        "(difference [−3, −3])."}) {
+       {"Of 4 heads 2 are causal, 1 without effect, 1 undetermined (1 of them backed up)",
+        "Removing 0.1 alone has no effect, but others may stand in for it: its direct effect, or "
+        "its effect once another is removed as well, may lie beyond ±0.1 logits.",
+        "0.0 is unspecific: an unrelated pair of answers moves at least half as much.",
+        "What 0.2 does may be due to the size of the change alone: random changes of the same size "
+        "do as much in more than one of twenty cases.",
+        "Removed together, 0.0 and 0.2 change the metric by −10 logits; their effects one by one "
+        "add up to −7 (difference [−3, −3])."}) {
     EXPECT_NE(text.find(sentence), std::string::npos) << sentence << "\n" << text;
   }
+}
+
+// Five random sets: one does more than the −10 of the strongest, so p = (1 + 1) / (5 + 1).
+TEST(VerdictSentences, TheStrongestBesideRandomSets) {
+  World world({{0, -5, -5, -5}, {0}, {0, -2, -2, -2}, {0}}, {.given = {0}});
+  JointEffect set = {.method = 0, .units = {0, 2}, .values = std::vector<double>(120, -10.0)};
+  set.matched_wanted = 5;
+  set.matched = {{1, 3}, {1, 2}, {0, 1}, {0, 3}, {2, 3}};
+  set.matched_effects = {.5, -1, -2, 12, -3};
+  world.input.joint = {set};
+  const VerdictResult got = judge(world.input, with_delta(.1));
+  EXPECT_DOUBLE_EQ(got.joint[0].matched_p, 2.0 / 6);
+  EXPECT_EQ(got.joint[0].matched_median, -1);
+  EXPECT_NE(got.paragraph.find(
+                " 5 random sets of as many other heads of the same layers, alike in attention and "
+                "size of output, change it by −3 to 12 logits (median −1): p = 0.333 that such a "
+                "set does as much."),
+            std::string::npos)
+      << got.paragraph;
+  world.input.joint[0].matched_wanted = 20;
+  EXPECT_NE(judge(world.input, with_delta(.1)).paragraph.find(" All 5 different random sets of "),
+            std::string::npos);
+  world.input.joint[0].matched_effects[2] = std::nan("");
+  EXPECT_TRUE(std::isnan(judge(world.input, with_delta(.1)).joint[0].matched_p));
+}
+
+TEST(VerdictSentences, NoneOfTheLoudestIsSaidWithoutADoubleNegative) {
+  std::vector<TrueUnit> units;
+  for (int u = 0; u < 6; ++u) units.push_back({0, -3, -3, -3, 0, 6.0 - u});
+  World world(units, {.given = {0}});
+  EXPECT_NE(judge(world.input, with_delta(.1))
+                .paragraph.find("For none of the 2 loudest heads could an effect beyond ±0.1 "
+                                "logits be ruled out; "),
+            std::string::npos);
 }
 
 TEST(VerdictSentences, UndeterminedComesWithWhatCouldHaveBeenSeen) {
@@ -74,7 +112,7 @@ TEST(VerdictSentences, UndeterminedComesWithWhatCouldHaveBeenSeen) {
 TEST(VerdictSentences, WithheldSaysWhyAndGivesNoVerdict) {
   World world({{0, -3, -3, -3, 0, 1}, {0}}, {.clusters = 12, .given = {0}});
   const std::string text = judge(world.input, with_delta(.05)).paragraph;
-  EXPECT_EQ(text.find("No verdicts: a verdict needs 20 clusters of prompts and there are 12."), 0u)
+  EXPECT_EQ(text.find("No verdicts: a verdict needs 20 groups of prompts and there are 12."), 0u)
       << text;
   EXPECT_EQ(text.find("causal"), std::string::npos) << text;
   EXPECT_NE(text.find("ranks 1st of 2 in attention"), std::string::npos) << text;

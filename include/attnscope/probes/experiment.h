@@ -22,11 +22,24 @@ struct ExperimentContext {
   std::function<void(const std::string&)> on_plan;
 };
 
+// What one of several sweeps will cost.
+struct PlannedStage {
+  std::string name;
+  std::int64_t cells = 0;
+  std::int64_t prompts = 0;
+  std::int64_t runs = 0;
+  double flops = 0;
+  std::uint64_t memory_bytes = 0;  // beside the weights
+  // What it runs depends on earlier stages: the numbers are the most that it can be.
+  enum class Certainty : std::uint8_t { exact, at_most } certainty = Certainty::exact;
+};
+
 struct ExperimentResult {
   ExperimentRecord record;                        // empty after a dry run
   std::vector<ExperimentRecord> prompt_records;   // lens: one a prompt, in order
   std::vector<ExperimentRecord> further_records;  // ablate: interactions; patch: further sites
   std::string plan;                               // in words
+  std::vector<PlannedStage> stages;               // verdict: the plan in numbers
   std::string path;                               // OUT.h5; empty without -o and after a dry run
   std::string sha256;                             // of OUT.h5
   std::string html;                               // verdict: the report, where one was written

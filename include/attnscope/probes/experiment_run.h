@@ -58,6 +58,10 @@ Model load_model(const Checkpoint& checkpoint, const ComputeOptions& compute, St
 // `automatic` became.
 ComputeOptions resolved_compute(const ComputeOptions& compute, EngineChoice engine);
 
+// Fills device, dtype, engine, threads and model of a result. `resolved`: of resolved_compute().
+void describe_run(const ComputeOptions& resolved, const std::string& model,
+                  ExperimentResult& result);
+
 // What a result says of the run that made it.
 struct RunDescription {
   FileKind kind = FileKind::ablate;
@@ -65,6 +69,7 @@ struct RunDescription {
   std::string run_id;        // config_hash() of it
   ComputeOptions compute;    // resolved
   ShardChoice shard;
+  ShardUse shard_use = ShardUse::collected;
   DeliveryOptions delivery;
   std::string model;       // as given
   std::string pairs_file;  // as given; may be empty

@@ -93,6 +93,8 @@ inline constexpr std::int64_t kUntouchedRow = -3;  // largest difference of unto
 class SweepStore {
  public:
   virtual ~SweepStore() = default;
+  // Called first, with the number of shards that the sweep is cut into.
+  virtual void begin(int shards) { static_cast<void>(shards); }
   // The rows of a shard that is there already.
   virtual std::optional<std::vector<SweepRow>> load(int shard) = 0;
   virtual void save(int shard, const std::vector<SweepRow>& rows) = 0;

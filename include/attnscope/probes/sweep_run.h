@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attnscope/probes/experiment_run.h"
@@ -51,12 +53,18 @@ std::string describe(const SweepPlan& plan);
 class OutputStore final : public SweepStore {
  public:
   OutputStore(SweepOutput& output, int first) : output_(output), first_(first) {}
+  // Of a sweep whose shards become known when it begins.
+  OutputStore(SweepOutput& output, SweepStage stage) : output_(output), stage_(std::move(stage)) {}
+  void begin(int shards) override {
+    if (stage_) first_ = output_.begin_stage(*stage_, shards);
+  }
   std::optional<std::vector<SweepRow>> load(int shard) override;
   void save(int shard, const std::vector<SweepRow>& rows) override;
 
  private:
   SweepOutput& output_;
-  int first_;
+  int first_ = 0;
+  std::optional<SweepStage> stage_;
 };
 
 // What the record says of a cell beside its name; −1 where there is none.

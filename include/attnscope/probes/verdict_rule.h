@@ -37,7 +37,7 @@ struct MethodEffects {
   std::vector<double> direct;   // [unit, prompt]; empty where the method has none
   std::vector<double> placebo;  // [unit, prompt]: total effect on an unrelated metric; may be empty
   // [unit, draw]: mean effect over the estimation half of a random vector as large as the change of
-  // the unit's output; may be empty.
+  // the unit's output; NaN for units that have none; may be empty.
   std::vector<double> random;
 };
 
@@ -58,6 +58,11 @@ struct JointEffect {
   std::size_t method = 0;
   std::vector<std::size_t> units;
   std::vector<double> values;  // [prompt]: effect of removing all of them at once
+  // Random sets of as many units of the same layers that look like them, and the mean effect over
+  // the estimation half of removing each; may be empty.
+  std::size_t matched_wanted = 0;  // how many were asked for
+  std::vector<std::vector<std::size_t>> matched;
+  std::vector<double> matched_effects;
 };
 
 enum class ControlOutcome { not_run, passed, failed };
@@ -140,6 +145,9 @@ struct JointResult {
   double joint = 0;
   double sum = 0;             // of the single effects
   EffectEstimate difference;  // joint − sum
+  // Of the matched sets; NaN without any.
+  double matched_low = 0, matched_median = 0, matched_high = 0;
+  double matched_p = 0;  // (1 + sets with an |effect| as large) ÷ (1 + sets)
 };
 
 struct VerdictResult {
@@ -167,6 +175,14 @@ VerdictResult judge(const VerdictInput& input, const VerdictOptions& options);
 std::optional<double> default_delta(std::span<const double> clean, std::span<const double> corrupt,
                                     std::span<const int> cluster_of_prompt,
                                     std::span<const Half> half_of_cluster);
+
+// Units that judge() calls causal wherever it gives verdicts, and the first method whose interval
+// lies beyond δ. Reads total effects only.
+struct CausalUnit {
+  std::size_t unit = 0;
+  std::size_t method = 0;
+};
+std::vector<CausalUnit> causal_units(const VerdictInput& input, const VerdictOptions& options);
 
 // The `count` units with the largest |direct effect| in the selection half, under whichever method
 // it is largest; largest first.

@@ -26,7 +26,8 @@ struct ScatterPlot {
   std::optional<double> band;        // effects within ± this do not matter
   std::string title;
   std::string x_title, y_title;
-  std::vector<std::string> caption;  // lines
+  std::string bars = "95 % intervals";  // what the bars are, where points have them
+  std::vector<std::string> caption;     // lines
 };
 
 }  // namespace attnscope

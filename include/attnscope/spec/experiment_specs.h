@@ -120,7 +120,8 @@ struct VerdictSpec {
   std::string sources;         // --source: span column of the answer's source; default "source"
   bool kv_groups = false;      // --kv-groups: verdicts for kv groups too
   bool control_model = false;  // --control-model: the same with random weights
-  int random_draws = 20;       // --controls: random vectors a head
+  int random_draws = 20;       // --controls: random vectors for each causal head
+  int matched_sets = 20;       // --matched-sets: random sets like the strongest heads; 0 = none
   std::string html;            // --html FILE: the report; default OUT.html
   SweepOptions sweep;
   ComputeOptions compute;

@@ -37,6 +37,7 @@ enum class IfExists : std::uint8_t {
 enum class ShardUse : std::uint8_t {
   joined,     // put one after the other to OUT.h5; a single shard is OUT.h5 itself
   collected,  // read by the caller, who writes OUT.h5 (begin_result)
+  growing,    // collected too, and how many there are is found out on the way: extend()
 };
 
 // One shard of the plan: consecutive prompts, or work items of a sweep.
@@ -68,6 +69,11 @@ class Output {
   Output& operator=(Output&&) = delete;
 
   int shards() const;
+  // ShardUse::growing: more shards behind those that are known. Under resume those of them that are
+  // there are checked as the constructor checks the others. Returns the number of the first.
+  int extend(int count, Warnings& warnings);
+  // Removes a committed shard, which is computed again, and says why.
+  void drop(int shard, const std::string& why, Warnings& warnings);
   // Resume only: OUT.h5 is there with this run id; there is nothing left to do.
   bool complete() const;
   bool is_committed(int shard) const;

@@ -15,6 +15,10 @@
 // Everything of output.h holds: lock, refuse, resume and force, temporary names, sync. A shard is a
 // small file in OUT.h5.parts/; it is checked (SHA-256) when a run is resumed. Interrupted at any
 // point and resumed, a run gives the same bytes. Without shards only finish() writes.
+//
+// A run of several sweeps, each of which depends on the results of those before, does not know its
+// shards beforehand (ShardUse::growing); each sweep is a stage that adds its own:
+//   const int first = output.begin_stage({.name = "pairs", .contents = names_of(cells)}, 3);
 #pragma once
 
 #include <cstdint>
@@ -40,6 +44,14 @@ struct SweepRows {
   bool operator==(const SweepRows&) const = default;
 };
 
+// One sweep of a run of several.
+struct SweepStage {
+  std::string name;
+  // All that tells its rows apart, in any form. A shard that was written for other contents is
+  // computed again.
+  std::string contents;
+};
+
 struct SweepOutputOptions {
   std::string path;  // OUT.h5
   IfExists if_exists = IfExists::refuse;
@@ -47,15 +59,21 @@ struct SweepOutputOptions {
   std::string resume_json;  // compared key by key on resume; empty: run.options_json
   ModelInfo model;
   RunInfo run;
-  std::vector<ShardRange> shards;  // of the plan: work items
+  ShardUse shard_use = ShardUse::collected;  // or growing
+  std::vector<ShardRange> shards;            // of the plan: work items
 };
 
 class SweepOutput {
  public:
-  // Damaged shards are removed, and said in `warnings`.
+  // Damaged shards are removed, and said in `warnings`, which must live as long.
   SweepOutput(SweepOutputOptions options, Warnings& warnings);
 
   int shards() const { return output_.shards(); }
+  // ShardUse::growing: `count` more shards, which are those of a stage until the next one begins.
+  // Returns the number of the first.
+  int begin_stage(const SweepStage& stage, int count);
+  // How many of the shards that are known are committed.
+  int committed() const;
   // OUT.h5 is there with this run id: there is nothing left to do.
   bool complete() const { return output_.complete(); }
   bool is_committed(int shard) const { return output_.is_committed(shard); }
@@ -71,7 +89,9 @@ class SweepOutput {
 
  private:
   SweepOutputOptions options_;
+  Warnings& warnings_;
   Output output_;
+  std::string stage_;  // what the shards of this stage are marked with; empty without stages
 };
 
 }  // namespace attnscope

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace attnscope {
 
 // Where work is not counted in tokens (cells of a sweep), its items stand in their place.
 struct ProgressState {
+  std::string stage;            // "2 of 4: effects given a removed head"; empty where there is one
   std::int64_t items_done = 0;  // prompts, cells …
   std::int64_t items_total = 0;
   std::int64_t tokens_done = 0;
