@@ -71,8 +71,10 @@ std::array<double, kValues> values_of_row(const double* weights, const float* no
 }
 
 // [layer][head] of one prompt, means over the rows that are read.
-std::vector<std::vector<std::array<double, kValues>>> values_of_prompt(
-    const Model& model, const SweepPrompt& prompt, int source_set, Engine engine) {
+std::vector<std::vector<std::array<double, kValues>>> values_of_prompt(const Model& model,
+                                                                       const SweepPrompt& prompt,
+                                                                       int source_set,
+                                                                       Engine engine) {
   RowKeeper keeper(model.config().n_layers);
   Taps taps;
   taps.observers = {&keeper};
@@ -140,8 +142,7 @@ UnitAttention measure_attention(const VerdictWorld& world, Engine engine) {
   const std::vector<int> selection = prompts_of(Half::selection, world.halves, world.clusters);
   const double share = selection.empty() ? 0 : 1 / static_cast<double>(selection.size());
   for (std::size_t p = 0; p < n_prompts; ++p) {
-    const auto of_heads =
-        values_of_prompt(world.model, world.prompts[p], world.source_set, engine);
+    const auto of_heads = values_of_prompt(world.model, world.prompts[p], world.source_set, engine);
     const bool selected =
         std::binary_search(selection.begin(), selection.end(), static_cast<int>(p));
     for (std::size_t u = 0; u < world.units.size(); ++u) {

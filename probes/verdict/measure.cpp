@@ -70,7 +70,7 @@ class Measurer {
   Stages own_stages_;
   Stages& stages_;
   MethodValues values_;
-  std::vector<double> traits_;  // [unit, kTraits]
+  std::vector<double> traits_;   // [unit, kTraits]
   std::vector<int> estimation_;  // prompts of the estimation half
   VerdictMeasurement out_;
 };
@@ -114,8 +114,8 @@ void Measurer::measure_totals() {
   for (std::size_t m = 0; m < options_.methods.size(); ++m) {
     for (std::size_t u = 0; u < units(); ++u) cells.push_back(cell_of(m, {u}));
   }
-  out_.totals = stages_.run({total_stage(world_), options_.sweep.verify},
-                            world_.model, cells, world_.prompts);
+  out_.totals = stages_.run({total_stage(world_), options_.sweep.verify}, world_.model, cells,
+                            world_.prompts);
   const DirectEffects direct = direct_effects(world_.model, cells, world_.prompts, options_.sweep);
   const auto size = static_cast<std::ptrdiff_t>(units() * n_prompts_);
   for (std::size_t m = 0; m < options_.methods.size(); ++m) {
@@ -239,7 +239,8 @@ void Measurer::measure_random() {
       cells.push_back(std::move(cell));
     }
   }
-  const SweepResult result = stages_.run({random_stage(world_)}, world_.model, cells, estimation_prompts());
+  const SweepResult result =
+      stages_.run({random_stage(world_)}, world_.model, cells, estimation_prompts());
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     std::vector<double>& random = out_.input.methods[chosen[i].method].random;
     random.resize(units() * draws, kNotMeasured);
@@ -255,9 +256,9 @@ std::vector<std::vector<std::size_t>> Measurer::matched_to(
   constexpr int kDrawsOfASet = 50;
   const std::vector<int> members(target.begin(), target.end());
   std::vector<std::vector<std::size_t>> sets;
-  for (const std::vector<int>& drawn : matched_sets(
-           members, out_.input.layers, traits_,
-           {.sets = kDrawsOfASet * options_.matched_sets, .seed = options_.sweep.seed})) {
+  for (const std::vector<int>& drawn :
+       matched_sets(members, out_.input.layers, traits_,
+                    {.sets = kDrawsOfASet * options_.matched_sets, .seed = options_.sweep.seed})) {
     std::vector<std::size_t> set(drawn.begin(), drawn.end());
     if (std::find(sets.begin(), sets.end(), set) != sets.end()) continue;
     sets.push_back(std::move(set));

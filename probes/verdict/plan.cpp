@@ -29,8 +29,8 @@ class Planner {
   Cell cell_of(const std::vector<std::size_t>& units) const {
     Cell cell;
     for (const std::size_t unit : units) {
-      for (Edit& edit : ablation_edits(world_.units[unit], AblationMethod::zero, {},
-                                       world_.model.config())) {
+      for (Edit& edit :
+           ablation_edits(world_.units[unit], AblationMethod::zero, {}, world_.model.config())) {
         cell.edits.push_back(std::move(edit));
       }
     }

@@ -281,8 +281,8 @@ Control random_control(const VerdictInput& input, const VerdictOptions& options,
                      std::to_string(causal) + " causal units (--controls says how many are drawn)";
   } else {
     control.detail = "removing the unit does more than 95 % of " + std::to_string(draws) +
-                     " random changes of its output of the same size for " +
-                     std::to_string(above) + " of " + count_of(causal, "causal " + options.unit_noun) +
+                     " random changes of its output of the same size for " + std::to_string(above) +
+                     " of " + count_of(causal, "causal " + options.unit_noun) +
                      ", more than all of them for " + std::to_string(above_all);
   }
   return control;
@@ -309,15 +309,14 @@ Control matched_control(const VerdictInput& input, const VerdictResult& result) 
   const JointEffect& set = input.joint.front();
   const JointResult& found = result.joint.front();
   return {"matched sets", "reported",
-          std::isnan(found.matched_p)
-              ? no_matched_sets(input, set)
-              : std::to_string(set.units.size()) + " strongest together " +
-                    format_number(found.joint, 3) + "; " +
-                    count_of(set.matched.size(), "random set") + " like them " +
-                    format_number(found.matched_low, 3) + " to " +
-                    format_number(found.matched_high, 3) + ", median " +
-                    format_number(found.matched_median, 3) +
-                    "; p = " + format_number(found.matched_p, 3)};
+          std::isnan(found.matched_p) ? no_matched_sets(input, set)
+                                      : std::to_string(set.units.size()) + " strongest together " +
+                                            format_number(found.joint, 3) + "; " +
+                                            count_of(set.matched.size(), "random set") +
+                                            " like them " + format_number(found.matched_low, 3) +
+                                            " to " + format_number(found.matched_high, 3) +
+                                            ", median " + format_number(found.matched_median, 3) +
+                                            "; p = " + format_number(found.matched_p, 3)};
 }
 
 void add_controls(const VerdictInput& input, const VerdictOptions& options,

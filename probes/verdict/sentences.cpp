@@ -79,7 +79,8 @@ class Writer {
     const std::string reach = first.attainable < 0.95
                                   ? " where a perfect guide would reach " + number(first.attainable)
                                   : "";
-    const std::string tau = "rank correlation τ-b " + number(first.tau) + " " + range(first.interval) + reach;
+    const std::string tau =
+        "rank correlation τ-b " + number(first.tau) + " " + range(first.interval) + reach;
     const std::string beginning = "On " + these_prompts() + " " + measure;
     switch (first.guide) {
       case Guide::poor:
@@ -93,8 +94,10 @@ class Writer {
       case Guide::cannot_tell:
         break;
     }
-    return "Whether " + measure + " is a guide to importance " + these_prompts() +
-           " cannot tell: " + why_unknown(first, tau) + ".";
+    const std::string beginning_unknown =
+        result_.prompts == 1 ? "This prompt" : "These " + prompts();
+    return beginning_unknown + " cannot tell whether " + measure +
+           " is a guide to importance: " + why_unknown(first, tau) + ".";
   }
 
   std::string why_unknown(const AttentionResult& first, const std::string& tau) const {
@@ -131,7 +134,8 @@ class Writer {
     }
     const std::size_t none = loudest_with(Verdict::no_effect);
     const std::string which = " of the " + std::to_string(count) + " loudest " + noun(count);
-    if (none == 0) return "For none" + which + " could an effect beyond " + bound() + " be ruled out";
+    if (none == 0)
+      return "For none" + which + " could an effect beyond " + bound() + " be ruled out";
     return std::to_string(none) + which + (none == 1 ? " has" : " have") + claim;
   }
 
@@ -162,9 +166,8 @@ class Writer {
                        (with(Verdict::causal).size() == 1 ? "is" : "are") + " causal, " +
                        std::to_string(with(Verdict::no_effect).size()) + " without effect, " +
                        std::to_string(open.size()) + " undetermined";
-    const auto backed_up = std::count_if(open.begin(), open.end(), [&](std::size_t u) {
-      return result_.units[u].backed_up;
-    });
+    const auto backed_up = std::count_if(open.begin(), open.end(),
+                                         [&](std::size_t u) { return result_.units[u].backed_up; });
     if (backed_up > 0) text += " (" + std::to_string(backed_up) + " of them backed up)";
     std::vector<double> smallest;
     for (const std::size_t u : open) {
@@ -172,7 +175,8 @@ class Writer {
       if (!std::isnan(mde)) smallest.push_back(mde);
     }
     if (!smallest.empty()) {
-      text += ", where an effect of " + unit(*std::max_element(smallest.begin(), smallest.end())) +
+      text += "; in each of these an effect of " +
+              unit(*std::max_element(smallest.begin(), smallest.end())) +
               " would have been seen in four of five cases";
     }
     return text + ".";
@@ -190,9 +194,10 @@ class Writer {
     std::vector<std::string> sentences;
     if (!backed_up.empty()) {
       const bool one = backed_up.size() == 1;
-      sentences.push_back("Removing " + list(backed_up) + " alone has no effect, but others may " +
-                          "stand in for " + (one ? "it: its" : "them: their") +
-                          " direct effect, or " + (one ? "its" : "their") +
+      const std::string their = one ? "its" : "their";
+      sentences.push_back("Removed alone, " + list(backed_up) + (one ? " has" : " have") +
+                          " no effect, but others may stand in for " + (one ? "it: " : "them: ") +
+                          their + " direct effect, or " + their +
                           " effect once another is removed as well, may lie beyond " + bound() +
                           ".");
     }
@@ -201,7 +206,8 @@ class Writer {
                           " unspecific: an unrelated pair of answers moves at least half as much.");
     }
     if (!like_random.empty()) {
-      sentences.push_back("What " + list(like_random) + (like_random.size() == 1 ? " does" : " do") +
+      sentences.push_back("What " + list(like_random) +
+                          (like_random.size() == 1 ? " does" : " do") +
                           " may be due to the size of the change alone: random changes of the "
                           "same size do as much in more than one of twenty cases.");
     }
@@ -228,27 +234,32 @@ class Writer {
   std::string matched(const JointEffect& set, const JointResult& r) const {
     if (std::isnan(r.matched_p)) return "";
     const std::size_t n = set.matched.size();
-    const std::string they =
-        (n < set.matched_wanted ? "All " + std::to_string(n) + " different" : std::to_string(n)) +
-        " random sets of as many other " + noun(2) +
-        " of the same layers, alike in attention and size of output,";
     if (n == 1) {
-      return "The only other set of as many " + noun(2) + " of the same layers changes it by " +
-             unit(r.matched_median) + ".";
+      return "The only set found of as many other " + noun(2) +
+             " of the same layers changes it by " + unit(r.matched_median) + ".";
     }
-    return they + " change it by " + number(r.matched_low) + " to " + unit(r.matched_high) +
-           " (median " + number(r.matched_median) + "): p = " + number(r.matched_p) +
-           " that such a set does as much.";
+    const auto as_large = std::lround(r.matched_p * static_cast<double>(n + 1)) - 1;
+    return std::to_string(n) + " random sets of as many other " + noun(2) +
+           " of the same layers, alike in attention and size of output" +
+           (n < set.matched_wanted ? " (further draws gave no others)" : "") + ", change it by " +
+           number(r.matched_low) + " to " + unit(r.matched_high) + " (median " +
+           number(r.matched_median) + "), " +
+           (as_large == 0   ? "none of them by as much"
+            : as_large == 1 ? "1 of them by as much"
+                            : std::to_string(as_large) + " of them by as much") +
+           ": p = " + number(r.matched_p) + ".";
   }
 
   std::string controls() const {
     if (std::isnan(result_.negative_control_p) || !result_.withheld.empty()) return "";
     std::string text;
     if (input_.positive_control == ControlOutcome::passed) {
-      text = "The model with planted " + noun(2) + " that is judged beside it came out as planted. ";
+      text =
+          "The model with planted " + noun(2) + " that is judged beside it came out as planted. ";
     }
-    return text + "With answer and wrong answer swapped by a coin for each group, which must leave "
-                  "no effect, the smallest p is " +
+    return text +
+           "With answer and wrong answer swapped by a coin for each group, which must leave "
+           "no effect, the smallest p is " +
            number(result_.negative_control_p) +
            " (on sound code any value is as likely as any other; only one below .001 withholds the "
            "verdict).";
@@ -278,7 +289,8 @@ std::string positive_control_failed(const std::string& note) {
 
 std::string negative_control_rejects(double p) {
   return "with answers swapped at random, which must leave no effect, some unit still stands out, "
-         "p = " + number(p);
+         "p = " +
+         number(p);
 }
 
 std::string verdict_paragraph(const VerdictInput& input, const VerdictOptions& options,

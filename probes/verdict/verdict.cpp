@@ -218,12 +218,12 @@ ExperimentRecord VerdictJob::judge_world(const VerdictWorld& world, const Measur
                            {static_cast<std::int64_t>(measured.totals.baseline.size())},
                            measured.totals.baseline});
   if (spec_.sweep.per_prompt) {
-    record.arrays.push_back({"per_prompt",
-                             {"method", "cell", "prompt"},
-                             {static_cast<std::int64_t>(methods_.size()),
-                              static_cast<std::int64_t>(world.units.size()),
-                              static_cast<std::int64_t>(world.prompts.size())},
-                             measured.totals.effects});
+    record.arrays.push_back(
+        {"per_prompt",
+         {"method", "cell", "prompt"},
+         {static_cast<std::int64_t>(methods_.size()), static_cast<std::int64_t>(world.units.size()),
+          static_cast<std::int64_t>(world.prompts.size())},
+         measured.totals.effects});
   }
   check_finite(measured.totals.non_finite, nan_use_of(spec_.fail_on_nan), warnings_);
   return record;

@@ -175,9 +175,9 @@ class ReportPage {
       }
       const int backed_up = units_of(VerdictLevel::backed_up);
       html += tile("open", std::to_string(units_of(VerdictLevel::undetermined) + backed_up),
-                   backed_up == 0 ? "undetermined"
-                                  : "undetermined, " + std::to_string(backed_up) +
-                                        " of them backed up");
+                   backed_up == 0
+                       ? "undetermined"
+                       : "undetermined, " + std::to_string(backed_up) + " of them backed up");
     }
     if (delta_ > 0) html += tile("", "±" + html_number(delta_), "effects beyond this count");
     html += tile("", html_number(record_.noise_floor), "noise floor");
@@ -333,19 +333,19 @@ class ReportPage {
     for (int m = 0; m < table_.measures(); ++m) largest.push_back(largest_attention(m));
     std::string rows;
     for (const int cell : table_.by_effect(0)) rows += row(cell, bar, largest, direct, detectable);
-    return tag(
-        "section", "class=\"card\"",
-        tag("h2", "", "Every unit") +
-            tag("p", "class=\"lead\"",
-                "Largest effect first; a click on a title sorts by it. Effect = metric after "
-                "ablation − before. " +
-                    std::string(simultaneous_ ? "Intervals and p hold for all units at once."
-                                              : "Intervals are for one unit at a time.")) +
-            tag("div",
-                "class=\"scroll\" tabindex=\"0\" role=\"region\" "
-                "aria-label=\"Every unit\"",
-                tag("table", "class=\"sortable\"",
-                    "<thead><tr>" + head + "</tr></thead>\n<tbody>\n" + rows + "</tbody>")));
+    return tag("section", "class=\"card\"",
+               tag("h2", "", "Every unit") +
+                   tag("p", "class=\"lead\"",
+                       "Largest effect first; a click on a title sorts by it; where the window is "
+                       "narrow the "
+                       "table scrolls sideways. Effect = metric after removal − before. " +
+                           std::string(simultaneous_ ? "Intervals and p hold for all units at once."
+                                                     : "Intervals are for one unit at a time.")) +
+                   tag("div",
+                       "class=\"scroll\" tabindex=\"0\" role=\"region\" "
+                       "aria-label=\"Every unit\"",
+                       tag("table", "class=\"sortable\"",
+                           "<thead><tr>" + head + "</tr></thead>\n<tbody>\n" + rows + "</tbody>")));
   }
 
   // The scale of the bars holds all effects; intervals that reach further are cut.

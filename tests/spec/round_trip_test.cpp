@@ -177,7 +177,7 @@ void expect_complete(const Spec& unusual, std::size_t options) {
 TEST(SpecRoundTrip, EveryFieldOfTheExperimentsComesBack) {
   expect_complete(unusual_ablate(), 52);
   expect_complete(unusual_patch(), 54);
-  expect_complete(unusual_verdict(), 47);
+  expect_complete(unusual_verdict(), 48);
   expect_complete(unusual_lens(), 35);
 }
 

@@ -68,7 +68,9 @@ Judged judge_model(const Checkpoint& checkpoint) {
   Judged judged;
   judged.measured = measure_verdict(
       world, {.methods = {AblationMethod::zero, AblationMethod::mean, AblationMethod::resample},
-              .random_draws = 20, .joint_units = 2, .resamples = 1000});
+              .random_draws = 20,
+              .joint_units = 2,
+              .resamples = 1000});
   judged.attention = measure_attention(world, Engine::automatic);
   judged.result = judge(judged.measured.input, {.delta = judged.measured.delta, .draws = 1000});
   for (std::size_t u = 0; u < judged.result.units.size(); ++u) {

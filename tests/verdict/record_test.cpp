@@ -119,8 +119,7 @@ TEST(VerdictRecord, SaysHowManyCausalUnitsBeatRandomChanges) {
     return details_of(verdict_record(world.input, options, judge(world.input, options), "loss"))
         .values[2];
   };
-  EXPECT_EQ(detail(),
-            "not measured for 2 of 2 causal units (--controls says how many are drawn)");
+  EXPECT_EQ(detail(), "not measured for 2 of 2 causal units (--controls says how many are drawn)");
   std::vector<double>& random = world.input.methods[0].random;
   random.assign(3 * 20, std::nan(""));
   for (int draw = 0; draw < 20; ++draw) {

@@ -46,8 +46,8 @@ std::map<std::string, std::pair<ino_t, std::int64_t>> shards_of(const std::strin
   for (const auto& entry : fs::directory_iterator(out + ".parts")) {
     struct stat info {};
     if (entry.path().extension() != ".h5" || ::stat(entry.path().c_str(), &info) != 0) continue;
-    found[entry.path().filename()] = {
-        info.st_ino, info.st_mtim.tv_sec * 1'000'000'000LL + info.st_mtim.tv_nsec};
+    found[entry.path().filename()] = {info.st_ino,
+                                      info.st_mtim.tv_sec * 1'000'000'000LL + info.st_mtim.tv_nsec};
   }
   return found;
 }

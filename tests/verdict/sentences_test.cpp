@@ -23,7 +23,8 @@ TEST(VerdictSentences, LoudAndStrongAreDifferentHeads) {
   const VerdictResult got = judge(world.input, with_delta(.05));
   EXPECT_EQ(got.paragraph.substr(0, got.paragraph.find(" With answer")),
             "On these 120 prompts attention mass points the wrong way: rank correlation τ-b −0.707 "
-            "[−0.707, −0.707]. The loudest head, 0.0, has no effect larger than ±0.05 logits; the strongest "
+            "[−0.707, −0.707]. The loudest head, 0.0, has no effect larger than ±0.05 logits; the "
+            "strongest "
             "head, 0.1 (−3.2 logits), ranks 4th of 4 in attention. Of 4 heads 1 is causal, 3 "
             "without effect, 0 undetermined. The model with planted heads that is judged beside it "
             "came out as planted.");
@@ -55,7 +56,7 @@ TEST(VerdictSentences, MarksAndSelfRepair) {
   const std::string text = judge(world.input, with_delta(.1)).paragraph;
   for (const char* sentence :
        {"Of 4 heads 2 are causal, 1 without effect, 1 undetermined (1 of them backed up)",
-        "Removing 0.1 alone has no effect, but others may stand in for it: its direct effect, or "
+        "Removed alone, 0.1 has no effect, but others may stand in for it: its direct effect, or "
         "its effect once another is removed as well, may lie beyond ±0.1 logits.",
         "0.0 is unspecific: an unrelated pair of answers moves at least half as much.",
         "What 0.2 does may be due to the size of the change alone: random changes of the same size "
@@ -79,12 +80,13 @@ TEST(VerdictSentences, TheStrongestBesideRandomSets) {
   EXPECT_EQ(got.joint[0].matched_median, -1);
   EXPECT_NE(got.paragraph.find(
                 " 5 random sets of as many other heads of the same layers, alike in attention and "
-                "size of output, change it by −3 to 12 logits (median −1): p = 0.333 that such a "
-                "set does as much."),
+                "size of output, change it by −3 to 12 logits (median −1), 1 of them by as much: "
+                "p = 0.333."),
             std::string::npos)
       << got.paragraph;
   world.input.joint[0].matched_wanted = 20;
-  EXPECT_NE(judge(world.input, with_delta(.1)).paragraph.find(" All 5 different random sets of "),
+  EXPECT_NE(judge(world.input, with_delta(.1))
+                .paragraph.find("size of output (further draws gave no others), change"),
             std::string::npos);
   world.input.joint[0].matched_effects[2] = std::nan("");
   EXPECT_TRUE(std::isnan(judge(world.input, with_delta(.1)).joint[0].matched_p));
@@ -103,7 +105,8 @@ TEST(VerdictSentences, NoneOfTheLoudestIsSaidWithoutADoubleNegative) {
 TEST(VerdictSentences, UndeterminedComesWithWhatCouldHaveBeenSeen) {
   World world({{0, 0}, {0, 0}, {0, 0}}, {.noise = 3, .given = {0}});
   const VerdictResult got = judge(world.input, with_delta(.01));
-  EXPECT_NE(got.paragraph.find("3 undetermined, where an effect of "), std::string::npos);
+  EXPECT_NE(got.paragraph.find("3 undetermined; in each of these an effect of "),
+            std::string::npos);
   EXPECT_NE(got.paragraph.find("would have been seen in four of five cases"), std::string::npos);
   // About (1.96 + .84) × 3 / √60, with 29 degrees of freedom.
   for (const UnitResult& unit : got.units) EXPECT_NEAR(unit.minimal_detectable, 1.1, .4);
@@ -120,11 +123,10 @@ TEST(VerdictSentences, WithheldSaysWhyAndGivesNoVerdict) {
 
 TEST(VerdictSentences, OnePromptAndNoAttention) {
   World world({{0, -3}, {0}}, {.clusters = 1, .per_cluster = 1});
-  EXPECT_NE(
-      judge(world.input, with_delta(.05))
-          .paragraph.find("Whether attention mass is a guide to importance this prompt cannot "
-                          "tell"),
-      std::string::npos);
+  EXPECT_NE(judge(world.input, with_delta(.05))
+                .paragraph.find(
+                    "This prompt cannot tell whether attention mass is a guide to importance"),
+            std::string::npos);
   world.input.attention.clear();
   const std::string text = judge(world.input, with_delta(.05)).paragraph;
   EXPECT_EQ(text.find("attention"), std::string::npos) << text;
