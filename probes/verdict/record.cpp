@@ -305,18 +305,23 @@ std::string no_matched_sets(const VerdictInput& input, const JointEffect& set) {
   return "none";
 }
 
-Control matched_control(const VerdictInput& input, const VerdictResult& result) {
+Control matched_control(const VerdictInput& input, const VerdictOptions& options,
+                        const VerdictResult& result) {
   const JointEffect& set = input.joint.front();
   const JointResult& found = result.joint.front();
-  return {"matched sets", "reported",
-          std::isnan(found.matched_p) ? no_matched_sets(input, set)
-                                      : std::to_string(set.units.size()) + " strongest together " +
-                                            format_number(found.joint, 3) + "; " +
-                                            count_of(set.matched.size(), "random set") +
-                                            " like them " + format_number(found.matched_low, 3) +
-                                            " to " + format_number(found.matched_high, 3) +
-                                            ", median " + format_number(found.matched_median, 3) +
-                                            "; p = " + format_number(found.matched_p, 3)};
+  Control control{"matched sets", "reported", ""};
+  if (std::isnan(found.matched_p)) {
+    control.detail = no_matched_sets(input, set);
+    return control;
+  }
+  control.detail = "removing the " + std::to_string(set.units.size()) +
+                   " strongest together changes the metric by " + format_number(found.joint, 3) +
+                   " " + options.metric_unit + ", " + count_of(set.matched.size(), "random set") +
+                   " like them by " + format_number(found.matched_low, 3) + " to " +
+                   format_number(found.matched_high, 3) + " (median " +
+                   format_number(found.matched_median, 3) +
+                   "); p = " + format_number(found.matched_p, 3);
+  return control;
 }
 
 void add_controls(const VerdictInput& input, const VerdictOptions& options,
@@ -324,7 +329,7 @@ void add_controls(const VerdictInput& input, const VerdictOptions& options,
   std::vector<Control> controls{positive_control(input)};
   controls.push_back(negative_control(result.negative_control_p));
   controls.push_back(random_control(input, options, result));
-  if (!input.joint.empty()) controls.push_back(matched_control(input, result));
+  if (!input.joint.empty()) controls.push_back(matched_control(input, options, result));
   std::vector<std::string> names, results, details;
   for (Control& control : controls) {
     names.push_back(std::move(control.name));

@@ -102,7 +102,8 @@ TEST(VerdictRecord, HoldsTheSetsThatTheStrongestAreComparedWith) {
   EXPECT_EQ(record.array("matched")->values, set.matched_effects);
   EXPECT_DOUBLE_EQ(*record.number_attribute("matched_p"), 1.0 / 3);
   EXPECT_EQ(details_of(record).values.back(),
-            "2 strongest together -4; 2 random sets like them -3 to 0.25, median -1.38; p = 0.333");
+            "removing the 2 strongest together changes the metric by -4 logits, 2 random sets like "
+            "them by -3 to 0.25 (median -1.38); p = 0.333");
   // Three strongest of two layers with too few others.
   world.input.joint[0].units = {0, 1, 2};
   world.input.joint[0].matched.clear();
