@@ -1,6 +1,5 @@
 // attnscope ablate: options → AblateSpec → attnscope-run.
 #include "experiment_options.h"
-#include "shared_options.h"
 #include "spec_verb.h"
 
 namespace attnscope::cli {
@@ -18,8 +17,8 @@ void add_what_options(Verb& verb, AblateSpec& spec) {
       {"--neurons", "LIST", "neurons for --unit neuron, as in 5.0-99,6.17 (default: none)"},
       spec.neurons);
   options.text({"--positions", "LIST",
-                "positions for --unit head-pos, as in 0,3-7 (default: all; a prompt "
-                "that is too short has no such cell)"},
+                "positions for --unit head-pos, see below (default: all; a prompt that is too "
+                "short has no such cell)"},
                spec.positions);
   options.text({"--effect", "LIST",
                 "total: all that follows is computed anew; direct: layers that follow and the "
@@ -35,6 +34,10 @@ void add_what_options(Verb& verb, AblateSpec& spec) {
                    "none)"},
                   {2, 10'000}, spec.interactions);
   options.flag({"--leave-one-in", "", "also switch off all units but one"}, spec.leave_one_in);
+  options.integer({"--rerun-f32", "K",
+                   "also run the K largest cells in float32, to see what another --dtype costs "
+                   "(default: none)"},
+                  {1, 1 << 30}, spec.float32_rerun);
   verb.note("Methods",
             "zero         nothing at all\n"
             "mean         the unit's mean over all tokens of the reference prompts\n"
@@ -48,26 +51,7 @@ void add_what_options(Verb& verb, AblateSpec& spec) {
 
 int run_ablate(const Command& command, const CommandLine& line) {
   return run_spec_verb<AblateSpec>(command, line, [](Verb& verb, AblateSpec& spec) {
-    Options& options = verb.options();
-    add_model_option(options, "required", spec.model);
-    add_pair_options(verb, spec.pairs);
-    add_encoding_options(options, spec.encoding);
-    add_metric_options(verb, spec.metric);
-    add_what_options(verb, spec);
-    add_units_note(verb);
-    add_positions_note(verb, "pairs");
-    add_compute_options(options, spec.compute);
-    add_sweep_options(options, spec.sweep);
-    options.integer(
-        {"--rerun-f32", "K",
-         "also run the K largest cells in float32, to see what a shorter --dtype costs"},
-        {0, 1 << 30}, spec.float32_rerun);
-    add_experiment_output_options(options, spec.output);
-    options.flag({"--per-prompt", "", "also store the effect on each prompt"},
-                 spec.sweep.per_prompt);
-    add_shard_option(options, "cells", spec.shard);
-    options.group("Strictness");
-    add_rule_options(options, spec.strict, spec.fail_on_nan);
+    add_sweep_verb_options(verb, spec, add_what_options);
   });
 }
 

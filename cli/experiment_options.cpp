@@ -2,24 +2,27 @@
 
 #include <limits>
 
-#include "shared_options.h"
-
 namespace attnscope::cli {
 namespace {
 
 constexpr Bounds kAnyCount = {0, 1 << 30};
 constexpr Bounds kAnyId = {0, std::numeric_limits<std::int64_t>::max()};
 
-void add_file_options(Verb& verb, const std::string& need, PairSource& pairs) {
+// Whether a verb reads the corrupt prompts of pairs.
+enum class Corrupt { read, unread };
+
+void add_file_options(Verb& verb, const std::string& need, Corrupt corrupt, PairSource& pairs) {
   Options& options = verb.options();
   options.text(
       {"--pairs", "FILE", "pairs of prompts: .jsonl, .csv, .tsv or .json, see below" + need},
       pairs.pairs_file);
   options.integer({"--limit", "N", "use the first N pairs of the file (default: all)"},
                   {1, std::int64_t{1} << 40}, pairs.limit);
-  options.flag({"--skip-misaligned", "",
-                "leave out pairs whose prompts have unequal numbers of tokens, and count them"},
-               pairs.skip_misaligned);
+  if (corrupt == Corrupt::read) {
+    options.flag({"--skip-misaligned", "",
+                  "leave out pairs whose prompts have unequal numbers of tokens, and count them"},
+                 pairs.skip_misaligned);
+  }
   options.flag({"--skip-bad", "", "leave out bad lines of the file and count them"},
                pairs.skip_bad);
   options.flag({"--answer-ids", "",
@@ -52,28 +55,40 @@ void add_id_option(Options& options, const Name& name, std::optional<std::int64_
   });
 }
 
-}  // namespace
-
-void add_pair_options(Verb& verb, PairSource& pairs) {
+void add_any_pair_options(Verb& verb, Corrupt corrupt, PairSource& pairs) {
   Options& options = verb.options();
   options.group("Pairs (--pairs, --prompt or --ids is required)");
-  add_file_options(verb, "", pairs);
+  add_file_options(verb, "", corrupt, pairs);
   options.text({"--prompt", "TEXT", "one clean prompt", EmptyValue::allowed}, pairs.prompt);
-  options.text({"--corrupt", "TEXT", "its corrupt twin (default: none)"}, pairs.corrupt);
+  if (corrupt == Corrupt::read) {
+    options.text({"--corrupt", "TEXT", "its corrupt twin (default: none)"}, pairs.corrupt);
+  }
   options.text({"--answer", "TEXT", "its answer, as in ' Mary' (default: none)"}, pairs.answer);
   options.text({"--wrong", "TEXT", "its wrong answer (default: none)"}, pairs.wrong);
   add_ids_option(options, {"--ids", "LIST", "the clean prompt as token ids, as in 5,17,3"},
                  pairs.ids);
-  add_ids_option(options, {"--corrupt-ids", "LIST", "its corrupt twin as ids (default: none)"},
-                 pairs.corrupt_ids);
+  if (corrupt == Corrupt::read) {
+    add_ids_option(options, {"--corrupt-ids", "LIST", "its corrupt twin as ids (default: none)"},
+                   pairs.corrupt_ids);
+  }
   add_id_option(options, {"--answer-id", "ID", "the answer's id (default: none)"}, pairs.answer_id);
   add_id_option(options, {"--wrong-id", "ID", "the wrong answer's id (default: none)"},
                 pairs.wrong_id);
 }
 
+}  // namespace
+
+void add_pair_options(Verb& verb, PairSource& pairs) {
+  add_any_pair_options(verb, Corrupt::read, pairs);
+}
+
+void add_clean_pair_options(Verb& verb, PairSource& pairs) {
+  add_any_pair_options(verb, Corrupt::unread, pairs);
+}
+
 void add_pair_file_options(Verb& verb, PairSource& pairs) {
   verb.options().group("Pairs");
-  add_file_options(verb, " (required)", pairs);
+  add_file_options(verb, " (required)", Corrupt::read, pairs);
 }
 
 void add_metric_options(Verb& verb, MetricOptions& metric) {

@@ -45,12 +45,27 @@ std::string bytes_of(const Drawing& drawing, ExportFormat format) {
   return draw_picture(drawing, PictureFormat::png);
 }
 
+// csv holds every unit, method and measure, so that none can be chosen.
+void check_whole_table(const ExportSpec& spec) {
+  for (const auto& [option, value] :
+       {std::pair("--method", &spec.method), {"--measure", &spec.measure}}) {
+    if (value->empty()) continue;
+    fail_argument("EX03", {.where = option,
+                           .what = "csv holds every method and measure",
+                           .expected = "png, svg or npy beside it",
+                           .next = "leave it out"});
+  }
+}
+
 // A figure of an experiment. csv is the whole table, whatever the figure.
 std::string figure_bytes(const CaptureReader& file, const ExportSpec& spec, ExportFormat format) {
   const ExperimentRecord record = find_experiment(file, spec.experiment);
   const EffectView table(record);
   const int method = table.find_method(spec.method, "--method");
-  if (format == ExportFormat::csv) return to_csv(table);
+  if (format == ExportFormat::csv) {
+    check_whole_table(spec);
+    return to_csv(table);
+  }
   if (spec.figure == FigureChoice::scatter) {
     if (format == ExportFormat::npy) {
       fail_argument("EX02", {.where = "--out",

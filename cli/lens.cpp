@@ -1,6 +1,5 @@
 // attnscope lens: options → LensSpec → attnscope-run.
 #include "experiment_options.h"
-#include "shared_options.h"
 #include "spec_verb.h"
 
 namespace attnscope::cli {
@@ -14,11 +13,12 @@ int run_lens(const Command& command, const CommandLine& line) {
   return run_spec_verb<LensSpec>(command, line, [](Verb& verb, LensSpec& spec) {
     Options& options = verb.options();
     add_model_option(options, "required", spec.model);
-    add_pair_options(verb, spec.pairs);
+    add_clean_pair_options(verb, spec.pairs);
     add_encoding_options(options, spec.encoding);
     options.group("What to show");
     options.text({"--positions", "LIST",
-                  "positions whose attribution is split by source, see below (default: last)"},
+                  "positions to read, see below (default: last): attribution is split by source at "
+                  "each, the last of them is shown and counted in means"},
                  spec.positions);
     options.integer({"--topk", "N", "likeliest tokens kept for each layer and position"},
                     {1, kMaxTopK}, spec.top_k);

@@ -1,32 +1,39 @@
-// attnscope merge: options → MergeSpec → merge_files.
-#include "attnscope/storage/merge.h"
-
+// attnscope merge: options → MergeSpec → merge_files, or attnscope-run for parts of an experiment.
 #include "attnscope/spec/file_specs.h"
-#include "attnscope/support/text.h"
-#include "attnscope/support/utf8.h"
+#include "attnscope/storage/reader.h"
 #include "command.h"
-#include "console/output.h"
+#include "launch.h"
+#include "merged.h"
 #include "shared_options.h"
-#include "sidecar.h"
 
 namespace attnscope::cli {
+namespace {
+
+bool is_part_of_experiment(const std::string& path) {
+  const FileInfo file = CaptureReader(path).file();
+  return file.shard && file.kind != FileKind::capture;
+}
+
+}  // namespace
 
 int run_merge(const Command& command, const CommandLine& line) {
   MergeSpec spec;
   Verb verb(command);
   Options& options = verb.options();
-  options.arguments({"FILE", "", "captures, two or more, in the order their prompts will have"},
-                    spec.files);
+  options.arguments(
+      {"FILE", "",
+       "captures, two or more, in the order their prompts will have; or all parts of a "
+       "run (--shard), in any order"},
+      spec.files);
   options.group("Output");
   add_result_option(options, "file to write (required)", spec.out);
   add_force_option(options, spec.force);
   if (!verb.parse(line)) return 0;
   validate(spec);
-  const std::string sha256 =
-      merge_files({.inputs = spec.files, .path = spec.out, .if_exists = if_exists(spec.force)});
-  write_sidecar(spec.out, sha256, line.all);
-  console::print("Wrote " + escape_untrusted(spec.out, 4096) + " from " +
-                 count_of(spec.files.size(), "file") + ".\n");
+  if (is_part_of_experiment(spec.files.front())) {
+    exec_runner({.spec = spec, .command_line = line.all});
+  }
+  write_merged(spec, line.all, nullptr);
   return 0;
 }
 

@@ -1,6 +1,5 @@
 // attnscope patch: options → PatchSpec → attnscope-run.
 #include "experiment_options.h"
-#include "shared_options.h"
 #include "spec_verb.h"
 
 namespace attnscope::cli {
@@ -16,9 +15,11 @@ void add_what_options(Verb& verb, PatchSpec& spec) {
       spec.sites);
   options.text({"--by", "LIST", "layer,pos or layer,head or layer,head,pos (default: by the site)"},
                spec.by);
-  options.choice({"--direction", "",
-                  "denoise: run corrupt and put clean values in; noise: the other way round"},
-                 spec.direction);
+  options.choice(
+      {"--direction", "",
+       "denoise: the corrupt prompt runs, values of the clean run are put in; noise: the "
+       "other way round"},
+      spec.direction);
   options.text({"--layers", "LIST", "layers, as in 0-3,7 (default: all)"}, spec.layers);
   options.text({"--heads", "LIST", "heads, as in 5.1,6.* (default: all)"}, spec.heads);
   options.text({"--positions", "LIST", "positions, see below (default: all)"}, spec.positions);
@@ -45,28 +46,20 @@ void add_what_options(Verb& verb, PatchSpec& spec) {
   options.text({"--keys", "LIST", "positions that are read (default: none)"}, spec.keys);
   options.integer({"--window", "N", "layers that are cut together, around each layer"},
                   {1, 1 << 20}, spec.window);
+  verb.note(
+      "Effects and recovery",
+      "denoise       effect = metric after - metric of the corrupt run: is this enough?\n"
+      "noise         effect = metric after - metric of the clean run: is this needed?\n"
+      "paths, edges  effect = metric after - metric of the clean run\n"
+      "recovery      (metric after - corrupt) / (clean - corrupt): 0 is the corrupt run, 1 the\n"
+      "              clean one, whichever ran; a cut that changes nothing has recovery 1");
 }
 
 }  // namespace
 
 int run_patch(const Command& command, const CommandLine& line) {
   return run_spec_verb<PatchSpec>(command, line, [](Verb& verb, PatchSpec& spec) {
-    Options& options = verb.options();
-    add_model_option(options, "required", spec.model);
-    add_pair_options(verb, spec.pairs);
-    add_encoding_options(options, spec.encoding);
-    add_metric_options(verb, spec.metric);
-    add_what_options(verb, spec);
-    add_units_note(verb);
-    add_positions_note(verb, "pairs");
-    add_compute_options(options, spec.compute);
-    add_sweep_options(options, spec.sweep);
-    add_experiment_output_options(options, spec.output);
-    options.flag({"--per-prompt", "", "also store the effect on each prompt"},
-                 spec.sweep.per_prompt);
-    add_shard_option(options, "cells", spec.shard);
-    options.group("Strictness");
-    add_rule_options(options, spec.strict, spec.fail_on_nan);
+    add_sweep_verb_options(verb, spec, add_what_options);
   });
 }
 

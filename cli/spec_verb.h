@@ -16,6 +16,9 @@ struct SpecFile {
   bool schema = false;  // --spec-schema
 };
 
+// Effects on each prompt go to -o or --json; without either they would be computed in vain.
+void check_per_prompt_is_seen(const SweepOptions& sweep, const DeliveryOptions& output);
+
 // What --spec reads must not be lost to what the verb writes.
 void check_spec_file_is_kept(const SpecFile& file, const std::string& out);
 
@@ -44,6 +47,9 @@ int run_spec_verb(const Command& command, const CommandLine& line,
   }
   options.exclusive("--force", "--resume");
   validate(spec);
+  if constexpr (requires { spec.sweep.per_prompt; }) {
+    check_per_prompt_is_seen(spec.sweep, spec.output);
+  }
   check_spec_file_is_kept(file, spec.output.out);
   exec_runner({.spec = spec, .command_line = line.all});
 }

@@ -12,6 +12,7 @@
 #include "attnscope/support/utf8.h"
 #include "capture_views.h"
 #include "command.h"
+#include "console/effect_text.h"
 #include "console/experiment_json.h"
 #include "console/experiment_text.h"
 #include "console/output.h"
@@ -83,12 +84,14 @@ nlohmann::ordered_json as_json(const StatsSpec& spec, const HeadGrid& grid) {
 
 // The results of a file of experiments; several in JSON are a list. Of records about one prompt
 // each, "lens/p000000", the first are printed.
-void print_experiments(const StatsSpec& spec, const std::vector<ExperimentRecord>& records) {
+void print_experiments(const StatsSpec& spec, const std::optional<ShardId>& part,
+                       const std::vector<ExperimentRecord>& records) {
+  if (!spec.json) console::print(console::part_text(part));
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   int prompts = 0;
   for (const ExperimentRecord& record : records) {
     if (spec.json) {
-      all.push_back(nlohmann::ordered_json::parse(console::record_json(record)));
+      all.push_back(nlohmann::ordered_json::parse(console::record_json(record, part)));
       continue;
     }
     const bool of_prompt = record.name.find('/') != std::string::npos;
@@ -100,6 +103,30 @@ void print_experiments(const StatsSpec& spec, const std::vector<ExperimentRecord
                    "\n");
   }
   if (spec.json) console::print((all.size() == 1 ? all.front() : all).dump(2) + "\n");
+}
+
+// What an experiment has not.
+void check_is_about_captures(const StatsSpec& spec, const CaptureReader& file) {
+  if (spec.sort.empty()) return;
+  fail_argument("VW06",
+                {.where = "--sort",
+                 .what = escape_untrusted(spec.file, 4096) + " holds effects of " +
+                         file_kind_name(file.file().kind) + ", which are listed by their size",
+                 .expected = "a capture",
+                 .next = "leave --sort out"});
+}
+
+// --prompt-id of a file with a record for each prompt: that record alone.
+void keep_asked_prompt(const StatsSpec& spec, const CaptureReader& file,
+                       std::vector<ExperimentRecord>& records) {
+  if (spec.prompt_id.empty()) return;
+  const std::string ending = "/" + prompt_group_name(find_prompt(file, spec.prompt_id));
+  std::erase_if(records, [&](const ExperimentRecord& r) { return !r.name.ends_with(ending); });
+  if (!records.empty()) return;
+  fail_argument("VW06", {.where = "--prompt-id",
+                         .what = escape_untrusted(spec.file, 4096) + " holds results over prompts",
+                         .expected = "a capture, or the file of a lens",
+                         .next = "--per-prompt stores the effect on each prompt in the file"});
 }
 
 // The grid of the statistic of --sort.
@@ -120,8 +147,10 @@ int run_stats(const Command& command, const CommandLine& line) {
   Options& options = verb.options();
   options.argument({"FILE", "", "capture file, or the file of an experiment"}, spec.file);
   options.group("What to show");
-  options.text({"--sort", "NAME", "statistic, see below"}, spec.sort);
-  options.text({"--prompt-id", "ID", "one prompt, as in p000000 (default: the mean over all)"},
+  options.text({"--sort", "NAME", "captures: statistic, see below (default: induction)"},
+               spec.sort);
+  options.text({"--prompt-id", "ID",
+                "captures and lenses: one prompt, as in p000000 (default: the mean over all)"},
                spec.prompt_id);
   options.integer({"--top", "N", "heads, or units of an experiment, listed by name"}, {0, kMaxTop},
                   spec.top);
@@ -132,15 +161,18 @@ int run_stats(const Command& command, const CommandLine& line) {
   validate(spec);
 
   const CaptureReader file(spec.file);
-  const auto records = file.experiments();
+  auto records = file.experiments();
   if (file.file().kind != FileKind::capture && !records.empty()) {
-    print_experiments(spec, records);
+    check_is_about_captures(spec, file);
+    keep_asked_prompt(spec, file, records);
+    print_experiments(spec, file.file().shard, records);
     return 0;
   }
+  const std::string sort = spec.sort.empty() ? "induction" : spec.sort;
   const int prompt = spec.prompt_id.empty() ? -1 : find_prompt(file, spec.prompt_id);
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (const Stack stack : file.stacks(prompt < 0 ? 0 : prompt)) {
-    const HeadGrid grid = grid_of(file, prompt, stack, spec.sort);
+    const HeadGrid grid = grid_of(file, prompt, stack, sort);
     if (spec.json) {
       all.push_back(as_json(spec, grid));
     } else {

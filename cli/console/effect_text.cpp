@@ -58,6 +58,24 @@ std::string joined_texts(const ExperimentRecord& record, const char* name) {
   return out;
 }
 
+std::string part_text(const std::optional<ShardId>& part) {
+  if (!part) return "";
+  return "Part " + std::to_string(part->index + 1) + " of " + std::to_string(part->count) +
+         " of a run (--shard): simultaneous intervals and adjusted p are of its own cells; " +
+         "attnscope merge joins all parts.\n";
+}
+
+std::string meaning_text(const ExperimentRecord& record) {
+  const auto base = record.text_attribute("base");
+  std::string text =
+      "An effect is the metric after the change minus the metric " +
+      (base ? "of the " + safe(*base) + " run, which is the one that is changed" : "before it") +
+      ".\n";
+  if (record.array("recovery") == nullptr) return text;
+  return text +
+         "A recovery of 0 is the metric of the corrupt run, one of 1 that of the clean run.\n";
+}
+
 std::string heading_text(const ExperimentResult& result) {
   const ExperimentRecord& record = result.record;
   const double baseline = mean_of(record.array("baseline"));
@@ -67,8 +85,12 @@ std::string heading_text(const ExperimentResult& result) {
     text += " in " + count_of(static_cast<std::uint64_t>(result.clusters), "group");
   }
   text += ": metric " + safe(record.metric);
-  if (std::isfinite(baseline)) text += ", " + format_number(baseline, 4) + " without a change";
-  text += ".\nAn effect is the metric after the change minus the metric before it; noise floor " +
+  const auto base = record.text_attribute("base");
+  if (std::isfinite(baseline)) {
+    text += ", " + format_number(baseline, 4) +
+            (base ? " in the " + safe(*base) + " run" : " without a change");
+  }
+  text += ".\n" + part_text(result.part) + meaning_text(record) + "Noise floor " +
           number_text(record.noise_floor, 2) + ".\n";
   if (result.misaligned > 0) {
     text += "Left out because they do not align: " +

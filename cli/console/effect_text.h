@@ -2,6 +2,7 @@
 // What the texts about an experiment have in common.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "attnscope/probes/experiment.h"
@@ -24,6 +25,10 @@ std::string safe(const std::string& text);
 // The lines of a text of the record; empty without one.
 std::string joined_texts(const ExperimentRecord& record, const char* name);
 
+// That this is part 2 of 4 of a run; empty for a whole one.
+std::string part_text(const std::optional<ShardId>& part);
+// What an effect and a recovery of the record are.
+std::string meaning_text(const ExperimentRecord& record);
 // What was measured, on what.
 std::string heading_text(const ExperimentResult& result);
 // How it was checked and computed.

@@ -25,10 +25,18 @@ Json value_json(const std::string& value) {
   return first_invalid_utf8(value) ? escape_untrusted(value, value.size() * 4) : value;
 }
 
+// Places of tokens are -1 where there is none.
+template <typename Named>
+Json element_json(const Named& array, std::size_t index) {
+  const bool of_tokens = array.name == "top_id" || array.name == "target_rank";
+  const Json value = value_json(array.values[index]);
+  return of_tokens && value == Json(-1) ? Json() : value;
+}
+
 // An array with its axes as nested lists.
 template <typename Named>
 Json nested(const Named& array, std::size_t axis, std::size_t& next) {
-  if (axis == array.shape.size()) return value_json(array.values[next++]);
+  if (axis == array.shape.size()) return element_json(array, next++);
   Json list = Json::array();
   for (std::int64_t i = 0; i < array.shape[axis]; ++i)
     list.push_back(nested(array, axis + 1, next));
@@ -82,6 +90,19 @@ class CellValues {
   std::size_t cells_;
 };
 
+// The effects of a cell on each prompt, where they were asked for.
+void add_prompts(const ExperimentRecord& record, std::size_t method, std::size_t cell, Json& out) {
+  const NamedArray* array = record.array("per_prompt");
+  if (array == nullptr || array->dims != Dims{"method", "cell", "prompt"}) return;
+  const auto cells = static_cast<std::size_t>(array->shape[1]);
+  const auto prompts = static_cast<std::size_t>(array->shape[2]);
+  Json list = Json::array();
+  for (std::size_t p = 0; p < prompts; ++p) {
+    list.push_back(value_json(array->values[(method * cells + cell) * prompts + p]));
+  }
+  out["per_prompt"] = std::move(list);
+}
+
 // What cell_json() writes under a name of its own, and where a cell lies, which its name says.
 bool is_written(const std::string& name) {
   static const std::vector<std::string> kNames = {
@@ -99,7 +120,10 @@ Json kind_json(const Json& number) {
   return kind ? Json(interval_kind_name(*kind)) : Json();
 }
 
-Json cells_json(const ExperimentRecord& record) {
+// Where else the effects on each prompt stand.
+enum class PerPrompt : std::uint8_t { in_file, nowhere };
+
+Json cells_json(const ExperimentRecord& record, PerPrompt per_prompt) {
   Json list = Json::array();
   const NamedTexts* names = record.text("cells");
   const NamedTexts* methods = record.text("methods");
@@ -127,6 +151,7 @@ Json cells_json(const ExperimentRecord& record) {
         const Json value = values.at(array, m, c);
         cell[array.name] = is_kind(array.name) ? kind_json(value) : value;
       }
+      if (per_prompt == PerPrompt::nowhere) add_prompts(record, m, c, cell);
       list.push_back(std::move(cell));
     }
   }
@@ -176,11 +201,11 @@ Json attributes_json(const ExperimentRecord& record) {
   return out;
 }
 
-void add_record(const ExperimentRecord& record, Json& out) {
+void add_record(const ExperimentRecord& record, PerPrompt per_prompt, Json& out) {
   out["experiment"] = record.name;
   out["metric"] = record.metric;
   out["baseline"] = baseline_json(record);
-  if (record.text("cells") != nullptr) out["cells"] = cells_json(record);
+  if (record.text("cells") != nullptr) out["cells"] = cells_json(record, per_prompt);
   out["noise_floor"] = value_json(record.noise_floor);
   const auto verified = record.integer_attribute("verify_cells");
   if (verified) {
@@ -213,10 +238,11 @@ Json stages_json(const std::vector<PlannedStage>& stages) {
 
 std::string experiment_json(const ExperimentResult& result) {
   Json out = Json::object();
-  if (!result.record.name.empty()) add_record(result.record, out);
+  const PerPrompt per_prompt = result.path.empty() ? PerPrompt::nowhere : PerPrompt::in_file;
+  if (!result.record.name.empty()) add_record(result.record, per_prompt, out);
   for (const ExperimentRecord& record : result.further_records) {
     Json further = Json::object();
-    add_record(record, further);
+    add_record(record, per_prompt, further);
     out[record.name] = std::move(further);
   }
   if (!result.prompt_records.empty()) {
@@ -235,6 +261,7 @@ std::string experiment_json(const ExperimentResult& result) {
                                                            {"runs", result.cells}}) {
     out[name] = value;
   }
+  if (result.part) out["part"] = Json::array({result.part->index + 1, result.part->count});
   out["plan"] = value_json(result.plan);
   if (!result.stages.empty()) out["stages"] = stages_json(result.stages);
   out["model"] = value_json(result.model);
@@ -253,9 +280,10 @@ std::string experiment_json(const ExperimentResult& result) {
   return out.dump(2);
 }
 
-std::string record_json(const ExperimentRecord& record) {
+std::string record_json(const ExperimentRecord& record, const std::optional<ShardId>& part) {
   Json out = Json::object();
-  add_record(record, out);
+  if (part) out["part"] = Json::array({part->index + 1, part->count});
+  add_record(record, PerPrompt::in_file, out);
   return out.dump(2);
 }
 

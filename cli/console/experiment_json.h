@@ -2,6 +2,7 @@
 // The result of an experiment as JSON.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "attnscope/probes/experiment.h"
@@ -15,7 +16,7 @@ namespace attnscope::console {
 // is the plan alone.
 std::string experiment_json(const ExperimentResult& result);
 
-// The part of it that a file holds.
-std::string record_json(const ExperimentRecord& record);
+// What a file holds of it; `part`: which part of a run the file is.
+std::string record_json(const ExperimentRecord& record, const std::optional<ShardId>& part);
 
 }  // namespace attnscope::console

@@ -151,6 +151,7 @@ std::string record_text(const ExperimentRecord& record, int rows, const Terminal
   std::string text = joined_texts(record, "paragraph");
   text += safe(record.name) + ": metric " + safe(record.metric) + ", noise floor " +
           number_text(record.noise_floor, 2) + "\n";
+  if (record.array("effect") != nullptr) text += meaning_text(record);
   if (record.array("effect") == nullptr) {
     list_axes(record.arrays, text);
     list_axes(record.integers, text);

@@ -16,6 +16,7 @@ constexpr std::size_t kPrompts = 3;       // shown one by one
 constexpr std::size_t kChoices = 3;       // tokens of a stage
 constexpr std::size_t kParts = 10;        // of an attribution
 constexpr std::int64_t kPromptTail = 12;  // tokens of a prompt that are shown
+const std::string kNotANumber = "nan";
 
 // Index of the last entry along a line of axes, the first of which is given.
 template <typename Named>
@@ -58,10 +59,13 @@ std::string stages_of(const ExperimentRecord& record, std::int64_t position) {
     std::vector<std::string> said;
     for (std::int64_t c = 0; c < choices; ++c) {
       const std::size_t i = at(top, {stage, position, c});
-      said.push_back(token(top.values[i]) + " " + format_number(probability.values[i], 2));
+      said.push_back(std::isnan(probability.values[i])
+                         ? kNotANumber
+                         : token(top.values[i]) + " " + format_number(probability.values[i], 2));
     }
+    const std::int64_t place = rank.values[at(rank, {stage, position})];
     table.add({escape_untrusted(record.text("stages")->values[static_cast<std::size_t>(stage)]),
-               join(said, "  "), std::to_string(rank.values[at(rank, {stage, position})]),
+               join(said, "  "), place < 0 ? kNotANumber : std::to_string(place),
                format_number(divergence.values[at(divergence, {stage, position})], 3)});
   }
   return table.text();
@@ -103,7 +107,7 @@ std::string attribution_of(const ExperimentRecord& record) {
   for (const Part& part : largest_parts(record)) {
     text += "  " + part.name + " " + format_number(part.value, 3);
   }
-  return text + "\n";
+  return text + (std::isfinite(total) ? "\n" : "  (parts that are nan are not listed)\n");
 }
 
 std::string means_of(const ExperimentRecord& record) {

@@ -23,6 +23,9 @@ int run_verb(const Envelope& envelope) {
   if (const auto* lens = std::get_if<LensSpec>(&envelope.spec)) {
     return run_lens(*lens, envelope.command_line);
   }
+  if (const auto* merge = std::get_if<MergeSpec>(&envelope.spec)) {
+    return run_merge(*merge, envelope.command_line);
+  }
   if (const auto* doctor = std::get_if<DoctorSpec>(&envelope.spec)) return run_doctor(*doctor);
   throw Error(ErrorKind::internal, "RU02",
               {.where = "attnscope-run", .what = "a spec of a verb that does not run here"});

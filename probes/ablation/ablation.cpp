@@ -15,6 +15,7 @@
 #include "attnscope/support/error.h"
 #include "attnscope/support/text.h"
 #include "optimal.h"
+#include "placed_units.h"
 #include "reference_files.h"
 
 namespace attnscope {
@@ -22,25 +23,6 @@ namespace {
 
 bool has_method(const std::vector<AblationMethod>& methods, AblationMethod method) {
   return std::find(methods.begin(), methods.end(), method) != methods.end();
-}
-
-// Cells of every method, method after method, and what they are called.
-struct Cells {
-  std::vector<Cell> cells;
-  std::vector<CellPlace> places;  // of one method
-};
-
-Cells make_cells(const std::vector<UnitSet>& sets, const std::vector<AblationMethod>& methods,
-                 const MethodValues& values, const ModelConfig& config) {
-  Cells made;
-  for (const UnitSet& set : sets) made.places.push_back(place_of(set));
-  for (const AblationMethod method : methods) {
-    for (const UnitSet& set : sets) {
-      made.cells.push_back({unit_set_name(set) + " (" + choice_name(method) + ")",
-                            ablation_edits(set, method, values, config)});
-    }
-  }
-  return made;
 }
 
 // Cells of the first method by |mean effect|, the largest first.
@@ -73,8 +55,9 @@ class AblationJob {
   ExperimentResult run();
 
  private:
-  InputRequest request() const;
   void open();
+  std::vector<PlacedSet> placed_units();
+  void check_several() const;
   MethodValues method_values(const Model& model) const;
   Cells all_cells(const MethodValues& values) const;
   EffectsTable tabulate(const Model& model, const Cells& made, const SweepResult& result,
@@ -85,7 +68,7 @@ class AblationJob {
     return {.draws = spec_.sweep.bootstrap,
             .seed = spec_.compute.seed,
             .threads = at::get_num_threads(),
-            .per_prompt = spec_.sweep.per_prompt};
+            .per_prompt = stores_per_prompt(spec_.sweep, spec_.shard)};
   }
   ExperimentRecord interactions(const Model& model, const MethodValues& values,
                                 const std::vector<double>& singles, const SweepSettings& settings,
@@ -108,20 +91,12 @@ class AblationJob {
   std::vector<EffectChoice> effects_;
   Warnings warnings_;
   ExperimentInputs inputs_;
-  std::vector<UnitSet> sets_;
+  std::vector<PlacedSet> sets_;      // of this part
+  std::vector<PlacedSet> all_sets_;  // of the whole run
   std::vector<SweepPrompt> prompts_;
   std::vector<TokenRow>
       reference_;  // prompts whose means are used; empty where no method needs one
 };
-
-InputRequest AblationJob::request() const {
-  return {.model = spec_.model,
-          .pairs = spec_.pairs,
-          .encoding = spec_.encoding,
-          .needs = {.corrupt = CorruptUse::optional, .answers = answer_use(spec_.metric.metric)},
-          .strictness = strictness_of(spec_.strict),
-          .out = spec_.output.out};
-}
 
 // The prompts whose means are used: those of --reference, else the corrupt ones, else the clean.
 std::vector<TokenRow> AblationJob::reference_rows() const {
@@ -141,8 +116,10 @@ MethodValues AblationJob::method_values(const Model& model) const {
   MethodValues values;
   const bool optimal = has_method(methods_, AblationMethod::optimal);
   const bool by_position = has_method(methods_, AblationMethod::mean_pos);
+  // All units but one are units of other parts too.
+  const std::vector<UnitSet> units = units_of(spec_.leave_one_in ? all_sets_ : sets_);
   if (needs_means()) {
-    values.means = reference_means(model, reference_, hooks_of(sets_, model.config()),
+    values.means = reference_means(model, reference_, hooks_of(units, model.config()),
                                    by_position ? PositionMeans::on : PositionMeans::off,
                                    engine_of(spec_.compute.engine));
   }
@@ -151,7 +128,7 @@ MethodValues AblationJob::method_values(const Model& model) const {
   }
   if (optimal) {
     values.optimal = optimal_constants(
-        model, sets_, prompts_, values,
+        model, units, prompts_, values,
         {.metric = spec_.metric.metric, .seed = spec_.compute.seed, .stop = context_.stop});
   }
   return values;
@@ -179,14 +156,11 @@ ExperimentRecord AblationJob::interactions(const Model& model, const MethodValue
   std::vector<std::size_t> order = by_size(singles, sets_.size(), n_prompts);
   order.resize(std::min(order.size(), static_cast<std::size_t>(spec_.interactions)));
   std::sort(order.begin(), order.end());
-  std::vector<UnitSet> joint;
+  std::vector<PlacedSet> joint;
   std::vector<std::pair<std::size_t, std::size_t>> members;
   for (std::size_t i = 0; i < order.size(); ++i) {
     for (std::size_t j = i + 1; j < order.size(); ++j) {
-      UnitSet both = sets_[order[i]];
-      both.insert(both.end(), sets_[order[j]].begin(), sets_[order[j]].end());
-      std::sort(both.begin(), both.end());
-      joint.push_back(std::move(both));
+      joint.push_back(together(sets_[order[i]], sets_[order[j]]));
       members.emplace_back(order[i], order[j]);
     }
   }
@@ -260,17 +234,53 @@ ExperimentRecord AblationJob::rerun_in_float32(const Cells& made, const std::vec
   return record;
 }
 
+// The units, at the positions of --positions where cells have one.
+std::vector<PlacedSet> AblationJob::placed_units() {
+  const ModelConfig& config = inputs_.checkpoint.config;
+  const std::vector<UnitSet> sets = select_units(spec_, config, unit_sizes(config, inputs_.pairs));
+  std::vector<PlacedSet> placed;
+  if (spec_.unit != UnitChoice::head_pos) {
+    for (const UnitSet& set : sets) placed.push_back(everywhere(set));
+    return placed;
+  }
+  const std::vector<CellPosition> positions =
+      cell_positions(spec_.positions, inputs_, "--positions", prompts_);
+  for (const UnitSet& set : sets) {
+    for (const CellPosition& position : positions) placed.push_back(placed_at(set, position));
+  }
+  return placed;
+}
+
+// What is asked about several units says nothing of a single one.
+void AblationJob::check_several() const {
+  if (all_sets_.size() > 1) return;
+  const std::string only = "there is only one unit, " + place_of(all_sets_.front()).name;
+  if (spec_.leave_one_in) {
+    throw Error(ErrorKind::input, "AB24",
+                {.where = "--leave-one-in",
+                 .what = only + ", so that no other is left to switch off",
+                 .expected = "two units or more"});
+  }
+  if (spec_.interactions > 0) {
+    throw Error(ErrorKind::input, "AB24",
+                {.where = "--interactions",
+                 .what = only + ", so that there is no pair",
+                 .expected = "two units or more"});
+  }
+}
+
 // Everything that needs no weights: inputs, units, prompts and their donors.
 void AblationJob::open() {
-  inputs_ = open_inputs(request(), warnings_);
-  const ModelConfig& config = inputs_.checkpoint.config;
-  sets_ = part_of_list(select_units(spec_, config, unit_sizes(config, inputs_.pairs)), spec_.shard);
+  inputs_ = open_inputs(measured_inputs(spec_, CorruptUse::optional), warnings_);
+  prompts_ = sweep_prompts(inputs_, {.metric = spec_.metric});
+  all_sets_ = placed_units();
+  check_several();
+  sets_ = part_of_list(all_sets_, spec_.shard);
   if (sets_.empty()) {
     throw Error(
         ErrorKind::input, "AB22",
         {.where = "--shard", .what = "there are more parts than units, and this one is empty"});
   }
-  prompts_ = sweep_prompts(inputs_, {.metric = spec_.metric});
   if (has_method(methods_, AblationMethod::resample)) {
     draw_donors(prompts_, clusters_of(inputs_.pairs), spec_.compute.seed);
   }
@@ -289,7 +299,7 @@ Cells AblationJob::all_cells(const MethodValues& values) const {
                            : methods_;
   Cells made = make_cells(sets_, methods, values, config);
   if (!spec_.leave_one_in) return made;
-  for (const UnitSet& rest : all_but_one(sets_)) {
+  for (const PlacedSet& rest : part_of_list(all_but_one(all_sets_), spec_.shard)) {
     made.cells.push_back({"all but one", ablation_edits(rest, methods[0], values, config)});
   }
   return made;
@@ -329,24 +339,16 @@ ExperimentResult AblationJob::run() {
   const auto start = std::chrono::steady_clock::now();
   validate(spec_);
   open();
-  ExperimentResult outcome;
-  outcome.prompts = static_cast<std::int64_t>(prompts_.size());
-  outcome.clusters = inputs_.pairs.n_clusters;
-  outcome.misaligned = inputs_.pairs.misaligned;
-
+  ExperimentResult outcome = begin_result(inputs_, spec_.compute);
+  outcome.part = part_of_run(spec_.shard);
   const Model model =
       load_model(inputs_.checkpoint, spec_.compute, strictness_of(spec_.strict), warnings_);
   const MethodValues values = spec_.output.dry_run ? MethodValues{} : method_values(model);
   const Cells made = all_cells(values);
   SweepSettings settings = sweep_settings(spec_.metric, spec_.sweep, spec_.compute, context_);
   const SweepPlan plan = plan_sweep(model, made.cells, prompts_, settings);
-  outcome.plan = describe(plan);
   outcome.cells = plan.cells;
-  if (context_.on_plan) context_.on_plan(outcome.plan);
-  if (spec_.output.dry_run) {
-    outcome.warnings = warnings_.lines();
-    return outcome;
-  }
+  if (!announce_plan(describe(plan), context_, spec_.output, warnings_, outcome)) return outcome;
 
   AblateSpec resolved = spec_;
   resolved.compute = resolved_compute(spec_.compute, EngineChoice::automatic);

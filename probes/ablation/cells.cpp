@@ -42,20 +42,6 @@ at::Tensor entries(const at::Tensor& mean, const std::vector<int>& heads, std::i
   return mean.narrow(axis, heads.front(), static_cast<std::int64_t>(heads.size()));
 }
 
-// The sets of every unit of a list of sets at every position.
-std::vector<UnitSet> at_positions(const std::vector<UnitSet>& sets,
-                                  const std::vector<int>& positions) {
-  std::vector<UnitSet> placed;
-  for (const UnitSet& set : sets) {
-    for (const int position : positions) {
-      UnitSet there = set;
-      for (UnitId& unit : there) unit.position = position;
-      placed.push_back(std::move(there));
-    }
-  }
-  return placed;
-}
-
 bool in_layers(const UnitSet& set, const std::set<int>& layers) {
   return std::all_of(set.begin(), set.end(),
                      [&](const UnitId& unit) { return layers.contains(unit.layer); });
@@ -169,10 +155,6 @@ std::vector<UnitSet> select_units(const AblateSpec& spec, const ModelConfig& con
     const std::set<int> layers(chosen.begin(), chosen.end());
     std::erase_if(sets, [&](const UnitSet& set) { return !in_layers(set, layers); });
   }
-  if (spec.unit == UnitChoice::head_pos) {
-    const std::string positions = spec.positions.empty() ? "*" : spec.positions;
-    sets = at_positions(sets, parse_ranges(positions, sizes.positions, "--positions"));
-  }
   if (sets.empty()) {
     throw Error(ErrorKind::input, "AB21",
                 {.where = option,
@@ -180,19 +162,6 @@ std::vector<UnitSet> select_units(const AblateSpec& spec, const ModelConfig& con
                  .next = "see --layers, --heads and `attnscope inspect`"});
   }
   return sets;
-}
-
-std::vector<UnitSet> all_but_one(const std::vector<UnitSet>& sets) {
-  std::vector<UnitSet> rest;
-  for (std::size_t i = 0; i < sets.size(); ++i) {
-    UnitSet others;
-    for (std::size_t j = 0; j < sets.size(); ++j) {
-      if (j != i) others.insert(others.end(), sets[j].begin(), sets[j].end());
-    }
-    std::sort(others.begin(), others.end());
-    rest.push_back(std::move(others));
-  }
-  return rest;
 }
 
 }  // namespace attnscope

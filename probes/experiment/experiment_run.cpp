@@ -9,6 +9,7 @@
 
 #include "attnscope/core/boundary.h"
 #include "attnscope/core/device.h"
+#include "attnscope/probes/metric.h"
 #include "attnscope/storage/reader.h"
 #include "attnscope/support/error.h"
 #include "attnscope/support/text.h"
@@ -24,6 +25,25 @@ void check_prompts(const ExperimentInputs& inputs, const PairSource& source) {
     check_prompt(inputs.checkpoint.config, *pair.corrupt, LongPrompts::refused,
                  where + ", corrupt");
   }
+}
+
+// Before any pair is read: of a model without a head no answer would help.
+void check_measured(const InputRequest& request, const ModelConfig& config) {
+  const MetricChoice metric = request.metric->metric;
+  if (config.head == HeadKind::none && metric != MetricChoice::embedding_shift) {
+    throw Error(ErrorKind::input, "ME10",
+                {.where = "--metric " + choice_name(metric),
+                 .what = "this model has no head that gives logits",
+                 .next = request.without_head});
+  }
+  check_metric(metric, config);
+  const bool pooled =
+      config.head == HeadKind::classifier && config.classifier != ClassifierKind::every_token;
+  if (request.metric->at.empty() || !pooled) return;
+  throw Error(ErrorKind::input, "ME10",
+              {.where = "--at",
+               .what = "this model's classifier reads one position of its own",
+               .next = "leave --at out"});
 }
 
 // Copies of a prompt in several groups are no independent draws.
@@ -73,6 +93,7 @@ ExperimentInputs open_inputs(const InputRequest& request, Warnings& warnings) {
   if (!checkpoint.tokenizer_json.empty()) {
     inputs.tokenizer = Tokenizer::load(checkpoint.tokenizer_json, checkpoint.tokenizer_config);
   }
+  if (request.metric) check_measured(request, checkpoint.config);
   PairNeeds needs = request.needs;
   needs.vocabulary = checkpoint.config.d_vocab;
   inputs.pairs = load_pairs(request.pairs, request.encoding,
@@ -80,6 +101,26 @@ ExperimentInputs open_inputs(const InputRequest& request, Warnings& warnings) {
   check_prompts(inputs, request.pairs);
   warn_of_copies(inputs.pairs, warnings);
   return inputs;
+}
+
+ExperimentResult begin_result(const ExperimentInputs& inputs, const ComputeOptions& compute) {
+  const ComputeOptions resolved = resolved_compute(compute, EngineChoice::automatic);
+  ExperimentResult result;
+  result.prompts = static_cast<std::int64_t>(inputs.pairs.pairs.size());
+  result.clusters = inputs.pairs.n_clusters;
+  result.misaligned = inputs.pairs.misaligned;
+  describe_run(resolved, inputs.checkpoint.config.name, result);
+  return result;
+}
+
+bool announce_plan(const std::string& plan, const ExperimentContext& context,
+                   const DeliveryOptions& delivery, const Warnings& warnings,
+                   ExperimentResult& result) {
+  result.plan = plan;
+  if (context.on_plan) context.on_plan(plan);
+  if (!delivery.dry_run) return true;
+  result.warnings = warnings.lines();
+  return false;
 }
 
 Model load_model(const Checkpoint& checkpoint, const ComputeOptions& compute, Strictness strictness,

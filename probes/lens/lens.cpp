@@ -42,7 +42,7 @@ class LensRun {
       prompt.attribution = attribute_logits(
           model_, {.row = row, .positions = prompt.reads, .directions = directions});
     }
-    non_finite_ += prompt.lens.kl.isnan().sum().item<std::int64_t>();
+    non_finite_ += non_finite_of(prompt);
     summary_.add(prompt);
     records_.push_back(record_of_prompt(prompt, pair, index, names_));
   }
@@ -59,6 +59,14 @@ class LensRun {
   }
 
  private:
+  static std::int64_t non_finite_of(const PromptLens& prompt) {
+    const auto count = [](const at::Tensor& values) {
+      return values.isfinite().logical_not().sum().item<std::int64_t>();
+    };
+    const std::int64_t found = count(prompt.lens.kl);
+    return prompt.attribution ? found + count(prompt.attribution->total) : found;
+  }
+
   std::vector<int> reads_of(const EncodedPair& pair) const {
     if (!spec_.positions.empty()) return positions_of(pair.clean, spec_.positions, "--positions");
     return {pair.mask >= 0 ? pair.mask : static_cast<int>(pair.clean.size()) - 1};
@@ -147,7 +155,7 @@ void run_all(LensRun& run, std::int64_t prompts, const ExperimentContext& contex
 void fail_on_nan(std::int64_t found) {
   throw Error(ErrorKind::input, "LE02",
               {.where = "--fail-on-nan",
-               .what = count_of(static_cast<std::uint64_t>(found), "value") + " NaN",
+               .what = count_of(static_cast<std::uint64_t>(found), "value") + " NaN or infinite",
                .next = "with --strict a NaN in the weights is an error that names its tensor"});
 }
 
@@ -171,16 +179,9 @@ ExperimentResult run_lens(const LensSpec& spec, const ExperimentContext& context
                  .what = obstacle,
                  .next = "use a language model, or a model that labels every token"});
   }
-  ExperimentResult result;
-  result.prompts = static_cast<std::int64_t>(inputs.pairs.pairs.size());
-  result.clusters = inputs.pairs.n_clusters;
+  ExperimentResult result = begin_result(inputs, spec.compute);
   const LensPlan plan = plan_of(spec, inputs);
-  result.plan = plan.words;
-  if (context.on_plan) context.on_plan(result.plan);
-  if (spec.output.dry_run) {
-    result.warnings = warnings.lines();
-    return result;
-  }
+  if (!announce_plan(plan.words, context, spec.output, warnings, result)) return result;
   check_budget(plan, spec.compute.budget);
 
   LensSpec resolved = spec;
@@ -195,9 +196,9 @@ ExperimentResult run_lens(const LensSpec& spec, const ExperimentContext& context
     run_all(run, result.prompts, context);
     if (run.non_finite() > 0) {
       if (spec.fail_on_nan) fail_on_nan(run.non_finite());
-      warnings.add("NaN, and stored as such: " +
+      warnings.add("NaN or infinite, and stored as such: " +
                    count_of(static_cast<std::uint64_t>(run.non_finite()), "value") +
-                   " of the lens");
+                   " of the lens; where a prediction is NaN no token comes first");
     }
     records = run.records(resolved_options_json(resolved));
   }

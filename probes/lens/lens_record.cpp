@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdio>
+#include <limits>
 #include <utility>
 
 #include "attnscope/storage/schema.h"
@@ -81,6 +82,7 @@ void accumulate(at::Tensor& sum, const at::Tensor& value) {
 }  // namespace
 
 std::string IdNames::operator()(std::int64_t id) const {
+  if (id < 0) return "";
   const auto at = static_cast<std::size_t>(id);
   if (config_.head == HeadKind::classifier) {
     return at < config_.labels.size() ? config_.labels[at] : "#" + std::to_string(id);
@@ -107,11 +109,11 @@ ExperimentRecord record_of_prompt(const PromptLens& prompt, const EncodedPair& p
   add_lens(prompt.lens, names, record);
   const auto length = static_cast<std::int64_t>(pair.clean.size());
   record.texts.push_back({"tokens", {"position"}, {length}, pair.clean.token_texts});
-  if (!prompt.attribution) return record;
   record.integers.push_back({"reads",
                              {"read"},
                              {static_cast<std::int64_t>(prompt.reads.size())},
                              {prompt.reads.begin(), prompt.reads.end()}});
+  if (!prompt.attribution) return record;
   add_attribution(*prompt.attribution, record);
   return record;
 }
@@ -121,7 +123,9 @@ void LensSummary::add(const PromptLens& prompt) {
   const std::int64_t read = prompt.reads.back();
   accumulate(kl_, prompt.lens.kl.select(1, read));
   accumulate(log_prob_, prompt.lens.target_log_prob.select(1, read));
-  accumulate(first_, prompt.lens.target_rank.select(1, read) == 0);
+  const at::Tensor rank = prompt.lens.target_rank.select(1, read);
+  accumulate(first_, at::where(rank < 0, std::numeric_limits<double>::quiet_NaN(),
+                               (rank == 0).to(at::kDouble)));
   if (!prompt.attribution) return;
   ++attributed_;
   const Attribution& parts = *prompt.attribution;

@@ -10,6 +10,8 @@
 namespace attnscope {
 namespace {
 
+constexpr std::int64_t kNoToken = -1;
+
 // Keeps what every layer reads and what the last one leaves: the stages of one row.
 class StageRecorder final : public Observer {
  public:
@@ -87,12 +89,14 @@ class Block {
 
   void fill(std::int64_t stage, const at::Tensor& says) {
     const auto [top_prob, top_id] = says.topk(lens_.top_id.size(-1), -1);
-    part(lens_.top_id[stage]).copy_(top_id);
+    // Where a prediction is NaN nothing comes first.
+    part(lens_.top_id[stage]).copy_(top_id.masked_fill(top_prob.isnan(), kNoToken));
     part(lens_.top_prob[stage]).copy_(top_prob.exp());
     const at::Tensor of_targets = says.gather(-1, targets_);  // [q t]
     part(lens_.target_log_prob[stage]).copy_(of_targets.mean(-1));
     const at::Tensor best = of_targets.amax(-1, true);
-    part(lens_.target_rank[stage]).copy_((says > best).sum(-1));
+    part(lens_.target_rank[stage])
+        .copy_((says > best).sum(-1).masked_fill(best.squeeze(-1).isnan(), kNoToken));
     // A token that the model excludes (−∞) adds nothing.
     const at::Tensor terms = model_says_.exp() * (model_says_ - says);
     part(lens_.kl[stage])

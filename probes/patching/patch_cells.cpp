@@ -5,7 +5,7 @@
 #include <optional>
 #include <set>
 
-#include "attnscope/data/positions.h"
+#include "attnscope/probes/cell_positions.h"
 #include "attnscope/sites/selectors.h"
 #include "attnscope/support/error.h"
 #include "attnscope/support/text.h"
@@ -44,62 +44,45 @@ PatchGrid grid_of(Site site, const std::string& by) {
   return PatchGrid::layer_head_position;
 }
 
-// A position of the cells: a number, or one list a prompt.
-struct PositionItem {
-  std::string name;  // "7", "subject"
-  int position = -1;
-  int set = -1;
-};
-
-std::vector<std::string> split_list(const std::string& list) {
-  std::vector<std::string> items(1);
-  bool quoted = false;
-  for (const char c : list) {
-    if (c == '"') quoted = !quoted;
-    if (c == ',' && !quoted) {
-      items.emplace_back();
-    } else {
-      items.back() += c;
-    }
-  }
-  return items;
+bool is_patched_site(Site site) {
+  const SiteInfo& info = site_info(site);
+  return info.patchable && info.in_layer;
 }
 
-bool is_number(const std::string& text) {
-  return !text.empty() && text.find_first_not_of("0123456789-") == std::string::npos &&
-         text[0] != '-';
+// "resid_pre, q, k, …": what --site can name in this model.
+std::string patched_sites(const SiteInventory& sites) {
+  std::vector<std::string> names;
+  for (const SiteInfo& info : all_sites()) {
+    const bool there = std::any_of(sites.hooks.begin(), sites.hooks.end(),
+                                   [&](HookId hook) { return hook.site == info.site; });
+    if (there && is_patched_site(info.site)) names.emplace_back(info.short_name);
+  }
+  return join(names, ", ");
 }
 
-// Adds to every prompt the positions that `item` names there.
-int add_set(const std::string& item, const ExperimentInputs& inputs, std::string_view option,
-            std::vector<SweepPrompt>& prompts) {
-  for (std::size_t p = 0; p < prompts.size(); ++p) {
-    prompts[p].position_sets.push_back(positions_of(inputs.pairs.pairs[p].clean, item, option));
+// The hooks of --site, of every layer each: single layers are for --layers to choose.
+std::vector<HookId> hooks_of_sites(const std::string& names, const SiteInventory& sites) {
+  std::vector<HookId> hooks;
+  try {
+    hooks = select_hooks(names, sites, "--site");
+  } catch (const Error& error) {
+    if (error.code() != "SE10") throw;
+    throw Error(ErrorKind::input, "PT01",
+                {.where = "--site",
+                 .what = quote(names) + " names no site of this model",
+                 .expected = patched_sites(sites)});
   }
-  return static_cast<int>(prompts[0].position_sets.size()) - 1;
-}
-
-std::vector<PositionItem> position_items(const PatchSpec& spec, const ExperimentInputs& inputs,
-                                         std::vector<SweepPrompt>& prompts) {
-  int longest = 0;
-  for (const SweepPrompt& prompt : prompts) {
-    longest = std::max(longest, static_cast<int>(prompt.row.ids.size()));
+  for (const HookId hook : sites.hooks) {
+    const auto same_site = [&](HookId other) { return other.site == hook.site; };
+    const bool named = std::any_of(hooks.begin(), hooks.end(), same_site);
+    if (!named || std::find(hooks.begin(), hooks.end(), hook) != hooks.end()) continue;
+    throw Error(ErrorKind::input, "PT01",
+                {.where = "--site",
+                 .what = quote(names) + " names single layers",
+                 .expected = "sites, such as " + std::string(site_info(hook.site).short_name),
+                 .next = "choose layers by --layers"});
   }
-  std::vector<PositionItem> items;
-  if (spec.positions.empty()) {
-    for (int p = 0; p < longest; ++p) items.push_back({std::to_string(p), p, -1});
-    return items;
-  }
-  for (const std::string& item : split_list(spec.positions)) {
-    if (is_number(item)) {
-      for (const int p : parse_ranges(item, longest, "--positions")) {
-        items.push_back({std::to_string(p), p, -1});
-      }
-    } else {
-      items.push_back({item, -1, add_set(item, inputs, "--positions", prompts)});
-    }
-  }
-  return items;
+  return hooks;
 }
 
 std::vector<int> chosen_layers(const PatchSpec& spec, const ModelConfig& config) {
@@ -125,7 +108,7 @@ Edit donor_edit(HookId hook) {
   return {.hook = hook, .operation = Operation::set, .source = ValueSource::donor};
 }
 
-void place_at(Edit& edit, const PositionItem& item) {
+void place_at(Edit& edit, const CellPosition& item) {
   if (item.position >= 0) {
     edit.q_positions = {item.position};
   } else {
@@ -135,7 +118,7 @@ void place_at(Edit& edit, const PositionItem& item) {
 
 // Cells of one site, and where they are.
 void add_site(const PatchSpec& spec, const ModelConfig& config, Site site, PatchGrid grid,
-              const std::vector<PositionItem>& items, PatchGroup& group) {
+              const std::vector<CellPosition>& items, PatchGroup& group) {
   const bool first = group.places.empty();
   const auto add = [&](CellPlace place, Edit edit) {
     group.cells.push_back(
@@ -144,7 +127,7 @@ void add_site(const PatchSpec& spec, const ModelConfig& config, Site site, Patch
   };
   if (grid == PatchGrid::layer_position) {
     for (const int layer : chosen_layers(spec, config)) {
-      for (const PositionItem& item : items) {
+      for (const CellPosition& item : items) {
         Edit edit = donor_edit({site, layer});
         place_at(edit, item);
         add({std::to_string(layer) + "@" + item.name, layer, -1, item.position}, std::move(edit));
@@ -160,7 +143,7 @@ void add_site(const PatchSpec& spec, const ModelConfig& config, Site site, Patch
       add({name, head.layer, head.head, -1}, edit);
       continue;
     }
-    for (const PositionItem& item : items) {
+    for (const CellPosition& item : items) {
       Edit there = edit;
       place_at(there, item);
       add({name + "@" + item.name, head.layer, head.head, item.position}, std::move(there));
@@ -219,6 +202,38 @@ void check_edges_exist(const ModelConfig& config, const std::vector<SweepPrompt>
                .next = "choose --keys at or before --queries"});
 }
 
+// Queries (of all prompts) that lose every key they see in a layer of some cell.
+std::int64_t rows_without_keys(const ModelConfig& config, const std::vector<Cell>& cells,
+                               const std::vector<SweepPrompt>& prompts, int queries, int keys) {
+  std::set<int> layers;
+  for (const Cell& cell : cells) {
+    for (const Edit& edit : cell.edits) layers.insert(edit.hook.layer);
+  }
+  std::int64_t rows = 0;
+  for (const SweepPrompt& prompt : prompts) {
+    const auto n = static_cast<int>(prompt.row.ids.size());
+    const std::vector<int>& cut = prompt.position_sets[static_cast<std::size_t>(keys)];
+    const std::set<int> lost(cut.begin(), cut.end());
+    const auto loses_all = [&](int query, const AttentionSpec& attention) {
+      if (attention.learned_sink) return false;  // which keeps the weight
+      const bool causal = attention.mask == MaskKind::causal;
+      const int first =
+          causal && attention.window > 0 ? std::max(0, query - attention.window + 1) : 0;
+      const int last = causal ? query : n - 1;
+      for (int key = first; key <= last; ++key) {
+        if (!lost.contains(key)) return false;
+      }
+      return true;
+    };
+    for (const int query : prompt.position_sets[static_cast<std::size_t>(queries)]) {
+      rows += std::any_of(layers.begin(), layers.end(), [&](int layer) {
+        return loses_all(query, config.layers[static_cast<std::size_t>(layer)].attention);
+      });
+    }
+  }
+  return rows;
+}
+
 }  // namespace
 
 const char* patch_grid_name(PatchGrid grid) {
@@ -239,21 +254,20 @@ std::vector<PatchGroup> patch_groups(const PatchSpec& spec, const ExperimentInpu
   const ModelConfig& config = inputs.checkpoint.config;
   std::vector<Site> chosen;
   const std::string names = spec.sites.empty() ? "resid_pre" : spec.sites;
-  for (const HookId hook : select_hooks(names, sites, "--site")) {
-    const SiteInfo& info = site_info(hook.site);
-    if (!info.patchable || !info.in_layer) {
+  for (const HookId hook : hooks_of_sites(names, sites)) {
+    if (!is_patched_site(hook.site)) {
       throw Error(ErrorKind::input, "PT01",
                   {.where = "--site",
                    .what = hook_name(hook) + " cannot be patched",
-                   .expected = "resid_pre, resid_mid, resid_post, attn_out, mlp_out, q, k, v, z "
-                               "or pattern"});
+                   .expected = patched_sites(sites)});
     }
     if (std::find(chosen.begin(), chosen.end(), hook.site) == chosen.end()) {
       chosen.push_back(hook.site);
     }
   }
   check_choice_is_used(spec, chosen);
-  const std::vector<PositionItem> items = position_items(spec, inputs, prompts);
+  const std::vector<CellPosition> items =
+      cell_positions(spec.positions, inputs, "--positions", prompts);
   std::map<GroupKey, PatchGroup> groups;
   for (const Site site : chosen) {
     const PatchGrid grid = grid_of(site, spec.by);
@@ -278,15 +292,8 @@ std::vector<PatchGroup> patch_groups(const PatchSpec& spec, const ExperimentInpu
 PatchGroup edge_group(const PatchSpec& spec, const ExperimentInputs& inputs,
                       std::vector<SweepPrompt>& prompts) {
   const ModelConfig& config = inputs.checkpoint.config;
-  if (spec.keys.empty()) {
-    throw Error(ErrorKind::input, "PT03",
-                {.where = "--edge",
-                 .what = "which keys the edges lead to is not said",
-                 .next = "name them with --keys, as in --keys 0 or --keys subject"});
-  }
-  const int queries =
-      add_set(spec.queries.empty() ? "last" : spec.queries, inputs, "--queries", prompts);
-  const int keys = add_set(spec.keys, inputs, "--keys", prompts);
+  const int queries = add_position_set(spec.queries, inputs, "--queries", prompts);
+  const int keys = add_position_set(spec.keys, inputs, "--keys", prompts);
   check_edges_exist(config, prompts, queries, keys);
   PatchGroup group = {.record_name = "edges"};
   const bool by_head = spec.by == "layer,head";
@@ -320,6 +327,7 @@ PatchGroup edge_group(const PatchSpec& spec, const ExperimentInputs& inputs,
       add({"attn:" + std::to_string(layer), layer, -1, -1}, std::move(edits));
     }
   }
+  group.rows_without_keys = rows_without_keys(config, group.cells, prompts, queries, keys);
   return group;
 }
 

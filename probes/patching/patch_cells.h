@@ -21,6 +21,8 @@ struct PatchGroup {
   std::vector<std::string> methods;  // names of the sites, or of the ways to cut an edge
   std::vector<CellPlace> places;     // of one method
   std::vector<Cell> cells;           // method after method
+  // Edges: queries, over all prompts, that a knockout leaves without any key they see.
+  std::int64_t rows_without_keys = 0;
 };
 
 // Sites of --site over the grids of --by. May add position sets to the prompts.

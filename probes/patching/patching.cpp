@@ -25,6 +25,10 @@ class PatchJob {
 
  private:
   bool cuts_edges() const { return !spec_.edges.empty(); }
+  bool contains_cut(EdgeCut cut) const {
+    const std::vector<EdgeCut> cuts = parse_edge_cuts(spec_.edges, "--edge");
+    return std::find(cuts.begin(), cuts.end(), cut) != cuts.end();
+  }
   bool follows_paths() const { return !spec_.senders.empty(); }
   // Edges are cut in the clean run, paths patched into it.
   BaseSide base_side() const {
@@ -35,7 +39,7 @@ class PatchJob {
     return {.draws = spec_.sweep.bootstrap,
             .seed = spec_.compute.seed,
             .threads = at::get_num_threads(),
-            .per_prompt = spec_.sweep.per_prompt};
+            .per_prompt = stores_per_prompt(spec_.sweep, spec_.shard)};
   }
   ExperimentRecord new_record(const std::string& name, const std::string& options_json) const;
   void add_result(const PatchGroup& group, const SweepResult& result,
@@ -45,7 +49,9 @@ class PatchJob {
   void run_paths(const Model& model, const std::vector<SweepPrompt>& prompts,
                  ExperimentResult& outcome);
   void check_pairs_differ() const;
-  bool announce(const std::string& plan, ExperimentResult& outcome);
+  bool has_recovery() const;
+  void check_floor() const;
+  void warn_of_rows_without_keys(const PatchGroup& group);
   PatchSpec resolved() const {
     PatchSpec spec = spec_;
     spec.compute = resolved_compute(spec_.compute, EngineChoice::automatic);
@@ -66,6 +72,7 @@ ExperimentRecord PatchJob::new_record(const std::string& name,
   record.metric = choice_name(spec_.metric.metric);
   record.spec_json = options_json;
   record.attributes["misaligned"] = inputs_.pairs.misaligned;
+  record.attributes["base"] = base_side() == BaseSide::corrupt ? "corrupt" : "clean";
   if (!cuts_edges() && !follows_paths()) {
     record.attributes["direction"] = choice_name(spec_.direction);
   }
@@ -82,10 +89,13 @@ void PatchJob::add_result(const PatchGroup& group, const SweepResult& result,
                               .baseline = result.baseline,
                               .clusters = clusters_of(inputs_.pairs)};
   add_effects(table, estimates(), record);
-  const bool both = std::all_of(inputs_.pairs.pairs.begin(), inputs_.pairs.pairs.end(),
-                                [](const EncodedPair& pair) { return pair.corrupt.has_value(); });
-  if (both && !compares_to_clean(spec_.metric.metric)) {
+  if (cuts_edges()) record.attributes["rows_without_keys"] = group.rows_without_keys;
+  if (has_recovery()) {
     const bool corrupt = base_side() == BaseSide::corrupt;
+    record.arrays.push_back({"donor_baseline",
+                             {"prompt"},
+                             {static_cast<std::int64_t>(result.donor_baseline.size())},
+                             result.donor_baseline});
     add_recovery(table,
                  {.clean = corrupt ? result.donor_baseline : result.baseline,
                   .corrupt = corrupt ? result.baseline : result.donor_baseline,
@@ -95,6 +105,31 @@ void PatchJob::add_result(const PatchGroup& group, const SweepResult& result,
   }
   add_sweep_facts(result, record);
   records.push_back(std::move(record));
+}
+
+// Of pairs with both prompts, by a metric that tells them apart.
+bool PatchJob::has_recovery() const {
+  return !follows_paths() && !compares_to_clean(spec_.metric.metric) &&
+         std::all_of(inputs_.pairs.pairs.begin(), inputs_.pairs.pairs.end(),
+                     [](const EncodedPair& pair) { return pair.corrupt.has_value(); });
+}
+
+void PatchJob::check_floor() const {
+  if (spec_.floor == PatchSpec{}.floor || has_recovery()) return;
+  throw Error(ErrorKind::input, "PT09",
+              {.where = "--floor",
+               .what = "it is about the recovery, and there is none here",
+               .expected = "pairs with corrupt prompts, and a metric that does not compare with "
+                           "the clean run"});
+}
+
+// A row of attention without a key is 0, not a choice among what is left.
+void PatchJob::warn_of_rows_without_keys(const PatchGroup& group) {
+  const bool knockout = contains_cut(EdgeCut::knockout);
+  if (group.rows_without_keys == 0 || !knockout) return;
+  warnings_.add(count_of(static_cast<std::uint64_t>(group.rows_without_keys), "query row") +
+                " lose every key to --edge knockout: such a row attends to nothing and its heads "
+                "put out 0, so that the effect is that of silencing them there");
 }
 
 // Values of a run put into the same run change nothing. Of paths the sender is asked.
@@ -111,24 +146,19 @@ void PatchJob::check_pairs_differ() const {
                .expected = "at least one pair whose prompts differ"});
 }
 
-// Prints the plan; false where nothing more is to be done.
-bool PatchJob::announce(const std::string& plan, ExperimentResult& outcome) {
-  outcome.plan = plan;
-  if (context_.on_plan) context_.on_plan(plan);
-  if (!spec_.output.dry_run) return true;
-  outcome.warnings = warnings_.lines();
-  return false;
+void require_part(std::size_t cells) {
+  if (cells > 0) return;
+  throw Error(
+      ErrorKind::input, "PT05",
+      {.where = "--shard", .what = "there are more parts than cells, and this one is empty"});
 }
 
 // The cells of part --shard: the same of every method.
 PatchGroup part_of_group(const PatchGroup& group, const ShardChoice& shard) {
-  PatchGroup part = {.record_name = group.record_name, .methods = group.methods};
+  PatchGroup part = group;
+  part.cells.clear();
   part.places = part_of_list(group.places, shard);
-  if (part.places.empty()) {
-    throw Error(
-        ErrorKind::input, "PT05",
-        {.where = "--shard", .what = "there are more parts than cells, and this one is empty"});
-  }
+  require_part(part.places.size());
   const std::size_t n_cells = group.places.size();
   for (std::size_t m = 0; m < group.methods.size(); ++m) {
     const auto begin = group.cells.begin() + static_cast<std::ptrdiff_t>(m * n_cells);
@@ -141,7 +171,10 @@ PatchGroup part_of_group(const PatchGroup& group, const ShardChoice& shard) {
 void PatchJob::run_sweeps(const Model& model, const std::vector<PatchGroup>& whole_groups,
                           const std::vector<SweepPrompt>& prompts, ExperimentResult& outcome) {
   std::vector<PatchGroup> groups;
-  for (const PatchGroup& group : whole_groups) groups.push_back(part_of_group(group, spec_.shard));
+  for (const PatchGroup& group : whole_groups) {
+    groups.push_back(part_of_group(group, spec_.shard));
+    if (cuts_edges()) warn_of_rows_without_keys(group);
+  }
   SweepSettings settings = sweep_settings(spec_.metric, spec_.sweep, spec_.compute, context_);
   std::string text;
   std::vector<ShardRange> shards;
@@ -155,7 +188,7 @@ void PatchJob::run_sweeps(const Model& model, const std::vector<PatchGroup>& who
       shards.push_back({static_cast<std::int64_t>(shards.size()), 1});
     }
   }
-  if (!announce(text, outcome)) return;
+  if (!announce_plan(text, context_, spec_.output, warnings_, outcome)) return;
   const RunDescription description = description_of(FileKind::patch, resolved(), inputs_);
   ExperimentOutput output(description, context_, shards, warnings_);
   if (output.restore(outcome)) return;
@@ -185,13 +218,14 @@ void PatchJob::run_paths(const Model& model, const std::vector<SweepPrompt>& pro
   const UnitSizes sizes = unit_sizes(model.config(), inputs_.pairs);
   const std::vector<UnitSet> senders =
       part_of_list(parse_unit_sets(spec_.senders, sizes, UnitKind::head, "--senders"), spec_.shard);
+  require_part(senders.size());
   const std::vector<ReceiverId> receivers =
       parse_receivers(spec_.receivers.empty() ? "logits" : spec_.receivers, sizes, "--receivers");
   outcome.cells = static_cast<std::int64_t>(senders.size());
   const std::string plan = count_of(senders.size(), "sender") + " × " +
                            count_of(prompts.size(), "prompt") +
                            ", two full passes each and two for all\n";
-  if (!announce(plan, outcome)) return;
+  if (!announce_plan(plan, context_, spec_.output, warnings_, outcome)) return;
   const RunDescription description = description_of(FileKind::patch, resolved(), inputs_);
   ExperimentOutput output(description, context_, {}, warnings_);
   if (output.restore(outcome)) return;
@@ -235,22 +269,15 @@ ExperimentResult PatchJob::run() {
                  .what = "it compares with the clean run, which is not the run that is patched",
                  .next = "use --direction noise, or another metric"});
   }
-  inputs_ =
-      open_inputs({.model = spec_.model,
-                   .pairs = spec_.pairs,
-                   .encoding = spec_.encoding,
-                   .needs = {.corrupt = cuts_edges() ? CorruptUse::optional : CorruptUse::required,
-                             .answers = answer_use(spec_.metric.metric)},
-                   .strictness = strictness_of(spec_.strict),
-                   .out = spec_.output.out},
-                  warnings_);
+  inputs_ = open_inputs(
+      measured_inputs(spec_, cuts_edges() ? CorruptUse::optional : CorruptUse::required),
+      warnings_);
   check_pairs_differ();
+  check_floor();
   std::vector<SweepPrompt> prompts =
       sweep_prompts(inputs_, {.metric = spec_.metric, .base = base_side()});
-  ExperimentResult outcome;
-  outcome.prompts = static_cast<std::int64_t>(prompts.size());
-  outcome.clusters = inputs_.pairs.n_clusters;
-  outcome.misaligned = inputs_.pairs.misaligned;
+  ExperimentResult outcome = begin_result(inputs_, spec_.compute);
+  outcome.part = part_of_run(spec_.shard);
   const Model model =
       load_model(inputs_.checkpoint, spec_.compute, strictness_of(spec_.strict), warnings_);
   if (follows_paths()) {

@@ -35,6 +35,8 @@ bool is_pooled(const ModelConfig& config) {
   throw Error(ErrorKind::input, "ME10", {.where = "--metric", .what = what, .next = next});
 }
 
+}  // namespace
+
 void check_metric(MetricChoice metric, const ModelConfig& config) {
   const bool embedding = metric == MetricChoice::embedding_shift;
   const bool label = metric == MetricChoice::label_logit;
@@ -54,6 +56,8 @@ void check_metric(MetricChoice metric, const ModelConfig& config) {
     fail_metric("the loss of next tokens needs a causal model", "use --metric log-prob");
   }
 }
+
+namespace {
 
 double mean_of(const at::Tensor& row, const std::vector<std::int64_t>& columns,
                const std::vector<std::int64_t>& stored) {

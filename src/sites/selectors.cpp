@@ -51,36 +51,11 @@ class PositionParser {
       : option_{option, list}, prompt_(prompt), text_(code_points(prompt.text)) {}
 
   std::vector<int> parse() {
-    for (const std::string& part : parts()) add(trim(part));
+    for (const std::string& part : position_parts(option_.whole, option_.name)) add(part);
     return {chosen_.begin(), chosen_.end()};
   }
 
  private:
-  // Splits at commas outside quotes.
-  std::vector<std::string> parts() const {
-    std::vector<std::string> out(1);
-    bool quoted = false;
-    for (std::size_t i = 0; i < option_.whole.size(); ++i) {
-      const char c = option_.whole[i];
-      if (c == '\\' && quoted && i + 1 < option_.whole.size()) {
-        out.back() += c;
-        out.back() += option_.whole[++i];
-        continue;
-      }
-      if (c == '"') quoted = !quoted;
-      if (c == ',' && !quoted) {
-        out.emplace_back();
-      } else {
-        out.back() += c;
-      }
-    }
-    if (quoted) {
-      fail_list_part(option_, option_.whole, " has a quote that is not closed",
-                     "\"word\" or \"word#2\"");
-    }
-    return out;
-  }
-
   void add(std::string_view part) {
     const int count = static_cast<int>(prompt_.tokens.size());
     if (part.size() >= 2 && part.front() == '"' && part.back() == '"') {
@@ -279,6 +254,31 @@ std::vector<HeadId> parse_heads(std::string_view text, const std::vector<int>& h
     }
   }
   return {chosen.begin(), chosen.end()};
+}
+
+std::vector<std::string> position_parts(std::string_view list, std::string_view option) {
+  std::vector<std::string> parts(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const char c = list[i];
+    if (c == '\\' && quoted && i + 1 < list.size()) {
+      parts.back() += c;
+      parts.back() += list[++i];
+      continue;
+    }
+    if (c == '"') quoted = !quoted;
+    if (c == ',' && !quoted) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  if (quoted) {
+    fail_list_part({option, list}, list, " has a quote that is not closed",
+                   "\"word\" or \"word#2\"");
+  }
+  for (std::string& part : parts) part = std::string(trim(part));
+  return parts;
 }
 
 std::vector<int> parse_positions(std::string_view list, const PromptText& prompt,

@@ -16,6 +16,9 @@ void check_encoding(const PromptSource& prompts, const EncodingOptions& encoding
   if (prompts.ids && encoding.chat != ChatChoice::none) {
     refuse("--chat", "needs text", "--prompt or --prompts", "--ids");
   }
+  if (prompts.ids && encoding.bos != BosMode::automatic) {
+    refuse("--bos", "needs text; ids are taken as they are", "--prompt or --prompts", "--ids");
+  }
   if (prompts.pair && encoding.chat != ChatChoice::none) {
     refuse("--chat", "cannot be used with --prompt-pair");
   }
@@ -84,7 +87,6 @@ void validate(const TokenizeSpec& s) {
 
 void validate(const StatsSpec& s) {
   require(s.file, "FILE", "e.g. stats run.h5");
-  require(s.sort, "--sort", "e.g. --sort induction");
   check_range(s.top, 0, 100'000, "--top");
 }
 
@@ -106,6 +108,12 @@ void validate(const ExportSpec& s) {
                                       {"--method", &s.method},
                                       {"--measure", &s.measure}}) {
     if (!figure && !value->empty()) refuse(option, "it is about an experiment", "with --figure");
+  }
+  if (figure && !s.prompt_id.empty()) {
+    refuse("--prompt-id", "a figure shows all prompts", "with --head or --heads");
+  }
+  if (figure && s.hook != MapChoice::pattern) {
+    refuse("--hook", "a figure shows no map", "with --head or --heads");
   }
   if (figure && s.figure != FigureChoice::scatter && !s.measure.empty()) {
     refuse("--measure", "only a scatter plot shows attention", "with --figure scatter");

@@ -46,6 +46,8 @@ void refuse_without_file(const PairSource& p) {
 void check_encoding(const PairSource& p, const EncodingOptions& encoding) {
   if (p.ids && encoding.chat != ChatChoice::none)
     refuse("--chat", "needs text", "--prompt", "--ids");
+  if (p.ids && encoding.bos != BosMode::automatic)
+    refuse("--bos", "needs text; ids are taken as they are", "--prompt", "--ids");
   check_text(p.prompt, "--prompt", encoding.invalid_utf8);
   check_text(p.corrupt, "--corrupt", encoding.invalid_utf8);
   check_text(p.answer, "--answer", encoding.invalid_utf8);
@@ -60,20 +62,25 @@ void check_metric(const PairSource& p, const MetricOptions& options) {
   const std::string metric = "metric " + choice_name(options.metric);
   const bool answer = p.answer || p.answer_id;
   const bool wrong = p.wrong || p.wrong_id;
+  // Beside --ids answers are ids too.
+  const auto refuse_missing = [&](const std::string& option, const std::string& word) {
+    const std::string example = p.ids ? option + "-id 262" : option + " \" " + word + "\"";
+    refuse(p.ids ? option + "-id" : option, "is missing; " + metric + " needs it", "", "",
+           "e.g. " + example + "; of an encoder without a head --metric embedding-shift");
+  };
   if (use == AnswerUse::label) {
     refuse("--metric", metric + " needs a label for each prompt", "a file with a column label",
            "one prompt", "give --pairs FILE");
   }
-  if (use != AnswerUse::unused && !answer) {
-    refuse("--answer", "is missing; " + metric + " needs it", "", "", "e.g. --answer \" Mary\"");
-  }
-  if (use == AnswerUse::answer_and_wrong && !wrong) {
-    refuse("--wrong", "is missing; " + metric + " needs it", "", "", "e.g. --wrong \" John\"");
-  }
+  if (use != AnswerUse::unused && !answer) refuse_missing("--answer", "Mary");
+  if (use == AnswerUse::answer_and_wrong && !wrong) refuse_missing("--wrong", "John");
 }
 
 void check_sweep(const SweepOptions& s) {
   if (s.exact && s.naive) refuse("--naive", "contradicts --exact");
+  if (s.naive && s.verify > 0) {
+    refuse("--verify", "contradicts --naive, which is the slow loop that it compares with");
+  }
   check_range(s.verify, -1, 1 << 30, "--verify");
   check_range(s.bootstrap, 100, 10'000'000, "--resamples");
 }
@@ -95,6 +102,7 @@ void check_common(const Spec& s) {
   validate(s.pairs);
   check_encoding(s.pairs, s.encoding);
   check_compute(s.compute);
+  if (s.compute.batch != 0) refuse("--batch", "batches of an experiment follow from its plan");
   check_delivery(s.output, s.pairs);
 }
 
@@ -175,6 +183,7 @@ void check_paths(const PatchSpec& s) {
   refuse_if(s.sweep.exact, "--exact");
   refuse_if(s.sweep.naive, "--naive");
   refuse_if(s.sweep.verify != SweepOptions{}.verify, "--verify");
+  if (s.compute.budget != 0) refuse("--budget", "is about sweeps, and --senders makes none");
 }
 
 void check_edges(const PatchSpec& s) {
@@ -228,7 +237,8 @@ void validate(const PairSource& p) {
   if (p.answer && p.answer_id) refuse("--answer", "contradicts --answer-id");
   if (p.wrong && p.wrong_id) refuse("--wrong", "contradicts --wrong-id");
   if ((p.wrong || p.wrong_id) && !p.answer && !p.answer_id) {
-    refuse("--wrong", "needs an answer", "--answer or --answer-id");
+    refuse(p.wrong ? "--wrong" : "--wrong-id", "needs an answer",
+           p.wrong ? "--answer" : "--answer-id");
   }
   check_range(p.limit, 0, std::int64_t{1} << 40, "--limit");
 }
@@ -250,11 +260,24 @@ void validate(const AblateSpec& s) {
   if (contains(methods, AblationMethod::resample) && is_inline(s.pairs) && !s.pairs.corrupt &&
       !s.pairs.corrupt_ids) {
     refuse("--method", "resample needs another prompt to take values from",
-           "--corrupt, or --pairs FILE with several prompts", "one prompt");
+           std::string(s.pairs.ids ? "--corrupt-ids" : "--corrupt") +
+               ", or --pairs FILE with several prompts",
+           "one prompt");
   }
   check_range(s.interactions, 0, 10'000, "--interactions");
+  const auto refuse_in_part = [&s](bool given, const char* option) {
+    if (given && s.shard != ShardChoice{}) {
+      refuse(option, "is about the largest of all units, and --shard runs some of them", "", "",
+             "leave one of the two out");
+    }
+  };
+  refuse_in_part(s.interactions > 0, "--interactions");
+  refuse_in_part(s.float32_rerun > 0, "--rerun-f32");
   check_range(s.float32_rerun, 0, 1 << 30, "--rerun-f32");
   if (s.interactions == 1) refuse("--interactions", "needs at least two units", "2 or more", "1");
+  if (s.float32_rerun > 0 && s.compute.dtype == ComputeDType::f32) {
+    refuse("--rerun-f32", "the sweep itself runs in float32", "another --dtype beside it");
+  }
 }
 
 void validate(const PatchSpec& s) {
@@ -274,8 +297,10 @@ void validate(const PatchSpec& s) {
   }
   const bool needs_corrupt = s.edges.empty();
   if (needs_corrupt && is_inline(s.pairs) && !s.pairs.corrupt && !s.pairs.corrupt_ids) {
-    refuse("--corrupt", "is missing; patching takes values from one prompt into another", "", "",
-           "give --corrupt TEXT, or --pairs FILE");
+    refuse(s.pairs.ids ? "--corrupt-ids" : "--corrupt",
+           "is missing; patching takes values from one prompt into another", "", "",
+           s.pairs.ids ? "give --corrupt-ids LIST, or --pairs FILE"
+                       : "give --corrupt TEXT, or --pairs FILE");
   }
 }
 
@@ -316,6 +341,16 @@ void validate(const VerdictSpec& s) {
 
 void validate(const LensSpec& s) {
   check_common(s);
+  const auto refuse_if = [](bool given, const char* option) {
+    if (given) refuse(option, "a lens reads the clean prompt alone");
+  };
+  refuse_if(s.pairs.corrupt.has_value(), "--corrupt");
+  refuse_if(s.pairs.corrupt_ids.has_value(), "--corrupt-ids");
+  refuse_if(s.pairs.skip_misaligned, "--skip-misaligned");
+  if (!s.attribution && (s.pairs.wrong || s.pairs.wrong_id)) {
+    refuse(s.pairs.wrong ? "--wrong" : "--wrong-id",
+           "only direct attribution reads it, and --no-attribution leaves that out");
+  }
   check_list(s.positions, "--positions");
   check_range(s.top_k, 1, 1024, "--topk");
 }

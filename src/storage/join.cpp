@@ -184,7 +184,13 @@ class Joiner {
     const h5::Group from = root.open_group("experiments");
     h5::Group to = writer.state_->root->require_group("experiments");
     for (const std::string& name : from.names()) {
-      if (to.has(name)) cannot_join(input.path(), "experiment " + quote(name) + " is in two files");
+      if (to.has(name)) {
+        cannot_join(input.path(),
+                    "experiment " + quote(name) +
+                        " is in two files, and results of "
+                        "whole runs are not joined",
+                    "parts of one run (--shard I/N), or files with other experiments");
+      }
       to.copy(from, name, name);
       const h5::Group experiment = to.open_group(name);
       if (!experiment.has("prompt_index") || prompts_before_ == 0) continue;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "attnscope/storage/reader.h"
+#include "attnscope/storage/sweep_output.h"
 #include "attnscope/support/error.h"
 #include "attnscope/support/json.h"
 #include "attnscope/support/sha256.h"
@@ -150,7 +151,7 @@ void order_parts(std::vector<Input>& inputs) {
   };
   for (const Input& input : inputs) {
     if (!input.file.shard) {
-      refuse(input, "a whole capture, and another input is " + part(first) + " of a run",
+      refuse(input, "a whole run, and another input is " + part(first) + " of one",
              "parts of one run, or whole captures", "",
              "merge the parts of the run first, then the result with this file");
     }
@@ -182,6 +183,20 @@ void order_parts(std::vector<Input>& inputs) {
          "no part " + join(missing, ", "), "name every part");
 }
 
+// Parts of an experiment, in their order, have the same prompts and other cells.
+void join_experiments(const std::vector<std::string>& paths, const MergeOptions& options,
+                      const std::string& out) {
+  PartRecords parts;
+  for (const std::string& path : paths) parts.push_back(CaptureReader(path).experiments());
+  const CaptureReader first(paths.front());
+  std::vector<PromptRecord> prompts;
+  for (int p = 0; p < first.prompts(); ++p) prompts.push_back(first.prompt(p));
+  FileInfo file = first.file();
+  file.shard.reset();
+  write_experiment_file(out, file, first.model(), first.run(), prompts,
+                        options.join_records(parts, prompts));
+}
+
 }  // namespace
 
 std::string merge_files(const MergeOptions& options) {
@@ -195,12 +210,17 @@ std::string merge_files(const MergeOptions& options) {
   for (const std::string& path : options.inputs) inputs.push_back(look_at(path));
   for (const Input& input : inputs) require_same_kind(inputs.front(), input);
   require_distinct(inputs);
+  const bool experiment = inputs.front().file.kind != FileKind::capture;
   const auto part = std::find_if(inputs.begin(), inputs.end(),
                                  [](const Input& input) { return input.file.shard.has_value(); });
   storage_detail::JoinOptions join{.run_id = inputs.front().file.run_id, .path = {}};
   if (part != inputs.end()) {
     std::iter_swap(inputs.begin(), part);
     order_parts(inputs);
+    if (experiment && options.join_records == nullptr) {
+      refuse(inputs.front(), "a part of an experiment, whose statistics must be estimated anew",
+             "merge_files() with join_records");
+    }
     join.run_id = inputs.front().file.run_id;
   } else {
     join.kind = storage_detail::JoinKind::merge;
@@ -219,7 +239,11 @@ std::string merge_files(const MergeOptions& options) {
                 warnings);
   if (!output.complete()) {
     join.path = output.begin(0);
-    storage_detail::join_files(paths, join);
+    if (experiment && part != inputs.end()) {
+      join_experiments(paths, options, join.path);
+    } else {
+      storage_detail::join_files(paths, join);
+    }
     output.commit(0);
   }
   return output.finish();

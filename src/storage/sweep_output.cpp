@@ -71,6 +71,19 @@ PackedPlan packed_plan(const std::vector<PromptRecord>& prompts) {
 
 }  // namespace
 
+void write_experiment_file(const std::string& path, const FileInfo& file, const ModelInfo& model,
+                           const RunInfo& run, const std::vector<PromptRecord>& prompts,
+                           const std::vector<ExperimentRecord>& records) {
+  WriterOptions how;
+  if (prompts.size() > static_cast<std::size_t>(kMaxPromptGroups)) {
+    how = {.layout = FileLayout::packed, .packed = packed_plan(prompts)};
+  }
+  CaptureWriter writer(path, file, model, run, how);
+  for (const PromptRecord& prompt : prompts) writer.add_prompt(prompt);
+  for (const ExperimentRecord& record : records) writer.write_experiment(record);
+  writer.finish();
+}
+
 std::int64_t SweepRows::count() const {
   return common_length(*this);
 }
@@ -157,14 +170,8 @@ SweepRows SweepOutput::read_all() const {
 std::string SweepOutput::finish(const std::vector<PromptRecord>& prompts,
                                 const std::vector<ExperimentRecord>& records) {
   if (output_.complete()) return output_.finish();
-  WriterOptions how;
-  if (prompts.size() > static_cast<std::size_t>(kMaxPromptGroups)) {
-    how = {.layout = FileLayout::packed, .packed = packed_plan(prompts)};
-  }
-  CaptureWriter writer(output_.begin_result(), options_.file, options_.model, options_.run, how);
-  for (const PromptRecord& prompt : prompts) writer.add_prompt(prompt);
-  for (const ExperimentRecord& record : records) writer.write_experiment(record);
-  writer.finish();
+  write_experiment_file(output_.begin_result(), options_.file, options_.model, options_.run,
+                        prompts, records);
   return output_.finish();
 }
 

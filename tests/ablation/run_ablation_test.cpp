@@ -13,58 +13,17 @@
 #include "attnscope/storage/reader.h"
 #include "attnscope/storage/verify.h"
 #include "attnscope/support/error.h"
-#include "recorder.h"
 #include "testing/error_code.h"
 #include "testing/fixtures.h"
+#include "testing/plain_runs.h"
 #include "testing/temp_folder.h"
 
 namespace attnscope::testing {
 namespace {
 
-const std::string kDemo = std::string(ATTNSCOPE_SOURCE_DIR) + "/probes/demo/";
-
 AblateSpec demo_spec(const std::string& pairs = kDemo + "pairs/agreement.jsonl") {
-  AblateSpec spec;
-  spec.model = kDemo + "tiny-english";
-  spec.pairs.pairs_file = pairs;
-  spec.pairs.limit = 6;
-  spec.compute.device = "cpu";
-  spec.compute.dtype = ComputeDType::f64;
-  spec.sweep.per_prompt = true;
-  spec.sweep.bootstrap = 200;
-  return spec;
+  return demo_spec_of<AblateSpec>(pairs, 6);
 }
-
-// The same inputs, without the experiment.
-class PlainRuns {
- public:
-  explicit PlainRuns(const AblateSpec& spec)
-      : inputs_(open_inputs({.model = spec.model, .pairs = spec.pairs, .encoding = spec.encoding},
-                            warnings_)),
-        model_(attnscope::load_model(inputs_.checkpoint, spec.compute, Strictness::lenient,
-                                     warnings_)) {}
-
-  const Model& model() const { return model_; }
-  const std::vector<EncodedPair>& pairs() const { return inputs_.pairs.pairs; }
-  Batch batch(std::size_t p, bool corrupt = false) const {
-    return make_batch({{.ids = corrupt ? pairs()[p].corrupt->ids : pairs()[p].clean.ids}});
-  }
-  at::Tensor z(int layer, std::size_t p, bool corrupt) const {
-    const HookId hook{Site::z, layer};
-    return run_and_record(model_, batch(p, corrupt), {hook}).values.at(hook)[0];
-  }
-  double metric(std::size_t p, const std::vector<Intervention>& changes) const {
-    Taps taps;
-    taps.interventions = changes;
-    const at::Tensor last = run_and_record(model_, batch(p), {}, taps).output[0][-1];
-    return (last[pairs()[p].answers[0]] - last[pairs()[p].wrongs[0]]).item<double>();
-  }
-
- private:
-  Warnings warnings_;
-  ExperimentInputs inputs_;
-  Model model_;
-};
 
 Intervention set_head(int layer, int head, const at::Tensor& value) {
   return {.hook = {Site::z, layer}, .operation = Operation::set, .heads = {head}, .value = value};
@@ -392,6 +351,60 @@ TEST(RunAblation, TheOptimalConstantCostsLeast) {
     }
     EXPECT_GE(lower, 2) << "a descent that finds nothing proves nothing";
   }
+}
+
+// A word, a column or a number from the end is one cell, wherever it stands in each prompt.
+TEST(RunAblation, PositionsByName) {
+  AblateSpec spec = demo_spec();
+  spec.unit = UnitChoice::head_pos;
+  spec.heads = "1.2,0.1+1.3";
+  spec.methods = "zero,resample";
+  spec.positions = "2,last,-2,-1,2-3";
+  const PlainRuns plain(spec);
+  const ExperimentRecord record = run_ablation(spec).record;
+  const std::vector<std::string> names = {
+      "1.2@2",         "1.2@last",   "1.2@-2", "1.2@3", "0.1@2+1.3@2", "0.1@last+1.3@last",
+      "0.1@-2+1.3@-2", "0.1@3+1.3@3"};  // -1 is last, 2 is there already
+  EXPECT_EQ(record.text("cells")->values, names);
+  const std::size_t n_prompts = plain.pairs().size();
+  const std::vector<double>& effects = record.array("per_prompt")->values;
+  for (std::size_t p = 0; p < n_prompts; ++p) {
+    const auto length = static_cast<int>(plain.pairs()[p].clean.size());
+    const std::vector<int> at = {2, length - 1, length - 2, 3};
+    for (std::size_t m = 0; m < 2; ++m) {
+      for (std::size_t c = 0; c < names.size(); ++c) {
+        std::vector<Intervention> changes;
+        const std::vector<std::pair<int, int>> heads =
+            c < 4 ? std::vector<std::pair<int, int>>{{1, 2}}
+                  : std::vector<std::pair<int, int>>{{0, 1}, {1, 3}};
+        for (const auto& [layer, head] : heads) {
+          const int position = at[c % 4];
+          const at::Tensor value =
+              m == 0 ? at::zeros({1}, at::kDouble)
+                     : plain.z(layer, p, true).narrow(0, position, 1).narrow(1, head, 1);
+          changes.push_back(set_head(layer, head, value));
+          changes.back().q_positions = {position};
+        }
+        EXPECT_NEAR(effects[(m * names.size() + c) * n_prompts + p],
+                    plain.metric(p, changes) - plain.metric(p), 1e-11)
+            << names[c] << " " << m;
+      }
+    }
+  }
+}
+
+TEST(RunAblation, RefusesWhatOneUnitCannotShow) {
+  AblateSpec spec = demo_spec();
+  spec.heads = "1.2";
+  spec.leave_one_in = true;
+  EXPECT_EQ(code_of([&] { run_ablation(spec); }), "AB24");
+  spec.leave_one_in = false;
+  spec.interactions = 2;
+  EXPECT_EQ(code_of([&] { run_ablation(spec); }), "AB24");
+  spec.interactions = 0;
+  spec.unit = UnitChoice::head_pos;
+  spec.heads = "1.2@3";
+  EXPECT_EQ(code_of([&] { run_ablation(spec); }), "AB23");
 }
 
 }  // namespace

@@ -83,6 +83,17 @@ def pairs_file():
     return path
 
 
+def headless_model(folder):
+    """A small encoder without a head, as sentence encoders are."""
+    source = FIXTURES / "families" / "bert"
+    model = folder / "headless"
+    shutil.copytree(source, model)
+    config = json.loads((model / "config.json").read_text())
+    config["architectures"] = ["BertModel"]
+    (model / "config.json").write_text(json.dumps(config))
+    return model
+
+
 OPTION_LINE = re.compile(r"^  (?:-\w,)?(--[a-z0-9-]+)(?: (\S+))?", re.M)
 
 

@@ -99,6 +99,24 @@ class Printed(CliTest):
                                 "--json").out)["ids"]  # as many as each of the pairs has
         self.assertEqual([c["unit"] for c in cells], [f"1.1@{p}" for p in range(len(tokens))])
 
+    def test_the_effect_on_each_prompt_where_there_is_no_file(self):
+        result = shown("--per-prompt", "--limit", "4", "--layers", "0")
+        for cell in result["cells"]:
+            self.assertEqual(len(cell["per_prompt"]), 4)
+            self.assertAlmostEqual(sum(cell["per_prompt"]) / 4, cell["effect"], places=9)
+        self.assertNotIn("per_prompt", shown("--limit", "4", "--layers", "0")["cells"][0])
+
+    def test_a_dry_run_says_where_it_would_run(self):
+        plans = {verb: json.loads(self.assert_ok(
+            run(verb, "-m", support.MODEL, "--pairs", support.pairs_file(), "--dry-run", "--json",
+                "--dtype", "f64", "--threads", "1")).out) for verb in ("ablate", "patch", "lens")}
+        for verb, plan in plans.items():
+            with self.subTest(verb=verb):
+                self.assertEqual((plan["model"], plan["device"], plan["dtype"], plan["threads"]),
+                                 ("tiny-random-gpt2", "cpu", "f64", 1))
+                self.assertTrue(plan["engine"])
+                self.assertEqual(plan["prompts"], 48)
+
     def test_a_spec_file_repeats_a_run(self):
         spec = {"model": str(support.MODEL), "pairs": str(support.pairs_file()), "method": "mean",
                 "limit": 5, "layers": "1", "resamples": 500}
@@ -320,6 +338,10 @@ class BadArguments(CliTest):
         self.refused("--at", "99", ("--at",))
         self.refused("--effect", "both", ("--effect", "total, direct"))
         self.refused("--interactions", "1", ("--interactions",))
+        self.refused("--interactions", "3", "--heads", "1.1", ("--interactions", "1.1"))
+        self.refused("--leave-one-in", "--heads", "1.1", ("--leave-one-in", "1.1"))
+        self.refused("--rerun-f32", "3", ("--rerun-f32", "float32"))
+        self.refused("--naive", "--verify", "3", ("--verify", "--naive"))
         self.refused("--reference", "r.txt", ("--reference", "mean"))
 
     def test_numbers(self):
@@ -339,6 +361,28 @@ class BadArguments(CliTest):
         self.refused("--answer", " a", ("--answer", "--pairs"))
         self.refused("--method", "zero", "--method", "mean", ("--method", "once"))
         self.refused("--shard", "3/2", ("--shard",))
+        self.assert_error(ablate("--pairs", support.pairs_file(), "--per-prompt"), 2,
+                          "--per-prompt", "--json")
+
+    def test_options_are_named_as_they_must_be_given(self):
+        for given, missing in ((["--ids", "5,6"], "--answer-id"),
+                               (["--ids", "5,6", "--answer-id", "7"], "--wrong-id"),
+                               (["--prompt", "the"], "--answer"),
+                               (["--prompt", "the", "--answer", " on"], "--wrong")):
+            result = self.assert_error(ablate(*given), 2, f"{missing}: is missing")
+            self.assertIn(missing, result.err.split("e.g.")[1])
+        self.assert_error(ablate("--ids", "5", "--answer-id", "7", "--wrong-id", "8", "--bos", "on"),
+                          2, "--bos", "--ids")
+
+    def test_a_model_without_a_head_is_pointed_to_its_metric(self):
+        model = support.headless_model(self.folder)
+        pair = ["--ids", "5,6", "--answer-id", "7", "--wrong-id", "8"]
+        for verb, more in (("ablate", pair), ("patch", [*pair, "--corrupt-ids", "6,5"])):
+            self.assert_error(run(verb, "-m", model, *more), 2, "has no head",
+                              "use --metric embedding-shift")
+        done = self.assert_ok(run("ablate", "-m", model, "--ids", "5,6", "--metric",
+                                  "embedding-shift", "--json"))
+        self.assertGreater(max(c["effect"] for c in json.loads(done.out)["cells"]), 0)
 
     def test_models(self):
         self.assert_error(run("ablate", "--pairs", support.pairs_file()), 2, "--model")

@@ -13,6 +13,11 @@ import unittest
 import support
 from support import CliTest, run
 
+try:
+    import h5py
+except ImportError:
+    h5py = None
+
 # As short as each can be.
 OPTIONS = {"ablate": ["--layers", "0", "--resamples", "500"],
            "patch": ["--layers", "0", "--resamples", "500"],
@@ -73,6 +78,10 @@ def model_with_nan(folder, token):
     return model
 
 
+def flat(values):
+    return [v for row in values for v in flat(row)] if isinstance(values, list) else [values]
+
+
 class NotANumber(CliTest):
     def test_it_is_stored_and_counted_or_refused(self):
         tokens = json.loads(run("tokenize", "-m", support.MODEL, "--prompt", "the on and to a",
@@ -91,7 +100,15 @@ class NotANumber(CliTest):
                 arguments = [verb, "-m", model, "--pairs", pairs, *options, *delta]
                 result = self.assert_ok(run(*arguments, "--json"))
                 self.assertIn("NaN", result.err.split("weight")[-1])
-                for cell in json.loads(result.out).get("cells", []):
+                printed = json.loads(result.out)
+                for prompt in printed.get("by_prompt", [])[:1]:  # of a lens
+                    for name in ("kl", "target_rank", "top_prob", "top_id"):
+                        self.assertEqual({json.dumps(v) for v in flat(prompt[name]["values"])},
+                                         {"null"}, name)
+                    text = self.assert_ok(run(*arguments)).out
+                    self.assertIn(" nan ", text)
+                    self.assertNotRegex(text, r"(?i)\bnan 0\b")
+                for cell in printed.get("cells", []):
                     self.assertIsInstance(cell["effect"], float)
                     self.assertLess(cell["n"], len(words))
                 out = self.folder / f"{verb}{options[:1]}.h5"
@@ -173,6 +190,98 @@ class Rivals(CliTest):
                 self.assert_error(second, 3, path.name, str(first.pid))
                 self.assert_error(third, 3, path.name, str(first.pid))
                 self.assert_ok(run("verify", path))
+
+
+def finished_shards(path):
+    return sorted(pathlib.Path(f"{path}.parts").glob("*.h5"))
+
+
+class Damaged(CliTest):
+    """Shards and files in which a bit has flipped."""
+
+    def flip(self, path):
+        data = bytearray(path.read_bytes())
+        # In the values of a stored array, which its checksum covers.
+        with h5py.File(path) as file:
+            offsets = []
+            file["experiments"].visititems(
+                lambda name, item: offsets.append(place_of_values(item))
+                if isinstance(item, h5py.Dataset) else None)
+        data[max(offsets, key=lambda place: place[1])[0]] ^= 1
+        path.write_bytes(data)
+
+    @unittest.skipIf(h5py is None, "needs h5py")
+    def test_a_damaged_shard_is_named_and_computed_anew(self):
+        for verb in ("ablate", "patch"):
+            with self.subTest(verb=verb):
+                path = self.folder / f"{verb}.h5"
+                process = subprocess.Popen(slow(verb, path), stdout=subprocess.PIPE,
+                                           stderr=subprocess.PIPE)
+                end = time.monotonic() + 60
+                while not finished_shards(path) and process.poll() is None \
+                        and time.monotonic() < end:
+                    time.sleep(0.01)
+                process.kill()
+                process.communicate(timeout=60)
+                if process.returncode == 0:
+                    self.skipTest("the sweep was done before it was killed")
+                kept = finished_shards(path)
+                self.assertTrue(kept)
+                self.flip(kept[0])
+                resumed = self.assert_ok(support.Result(subprocess.run(
+                    [a for a in slow(verb, path, "--resume") if a != "--quiet"],
+                    capture_output=True, check=False)))
+                self.assertIn("SHA-256", resumed.err)
+                self.assertIn("shard", resumed.err)
+                subprocess.run(slow(verb, self.folder / f"{verb}2.h5"), check=True,
+                               capture_output=True)
+                self.assertEqual(path.read_bytes(), (self.folder / f"{verb}2.h5").read_bytes())
+
+    @unittest.skipIf(h5py is None, "needs h5py")
+    def test_verify_names_the_damaged_array(self):
+        for verb in OPTIONS:
+            with self.subTest(verb=verb):
+                path = self.folder / f"{verb}.h5"
+                self.assert_ok(run(*command(verb, support.pairs_file(), "-o", path)))
+                self.flip(path)
+                result = run("verify", path)
+                self.assertEqual(result.code, 2, result)
+                self.assertIn("/experiments/", result.out + result.err)
+
+
+def place_of_values(dataset):
+    """Where the first stored byte of an array lies, and how many there are."""
+    if dataset.chunks is None:
+        return dataset.id.get_offset() or 0, dataset.id.get_storage_size()
+    if dataset.id.get_num_chunks() == 0:
+        return 0, 0
+    chunk = dataset.id.get_chunk_info(0)
+    return chunk.byte_offset + chunk.size // 2, chunk.size
+
+
+class Interrupted(CliTest):
+    def test_an_output_folder_that_vanishes(self):
+        for verb in ("ablate", "patch", "verdict"):
+            with self.subTest(verb=verb):
+                folder = self.folder / verb
+                folder.mkdir()
+                process = started(slow(verb, folder / "x.h5"), folder / "x.h5.lock")
+                shutil.rmtree(folder)
+                out, err = process.communicate(timeout=120)
+                self.assertEqual(process.returncode, 3, (out, err))
+                self.assertRegex(err.decode(), support.ERROR_LINE)
+                self.assertIn("x.h5", err.decode())
+                self.assertFalse(folder.exists())
+
+    def test_a_run_that_is_suspended_goes_on(self):
+        path = self.folder / "x.h5"
+        process = started(slow("ablate", path), pathlib.Path(f"{path}.lock"))
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGCONT)
+        process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 0)
+        self.assert_ok(run("verify", path))
 
 
 class Killed(CliTest):

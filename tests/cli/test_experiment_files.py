@@ -174,6 +174,24 @@ class ExperimentFiles(CliTest):
         self.assert_error(run("export", lens, "--figure", "grid", "-o", self.folder / "a.svg"), 2,
                           "no experiment with effects", "lens/p000000")
 
+    def test_options_about_captures_are_refused(self):
+        self.assert_error(run("stats", self.verdict, "--sort", "entropy"), 2, "--sort", "a capture")
+        self.assert_error(run("stats", self.verdict, "--prompt-id", "p000000"), 2, "--prompt-id",
+                          "over prompts")
+        lens = self.folder / "lens.h5"
+        write_lens(lens, 2)
+        [line] = [line for line in self.assert_ok(
+            run("stats", lens, "--prompt-id", "p000001")).out.splitlines() if "lens/" in line]
+        self.assertTrue(line.startswith("lens/p000001"))
+        self.assert_error(run("stats", lens, "--prompt-id", "p000007"), 2, "--prompt-id")
+        out = self.folder / "a.csv"
+        for options in (["--method", "mean"], ["--measure", "mass"]):
+            self.assert_error(run("export", self.verdict, "--figure", "scatter", *options, "-o",
+                                  out), 2, options[0], "csv")
+        for options in (["--prompt-id", "p000000"], ["--hook", "scores"]):
+            self.assert_error(run("export", self.verdict, "--figure", "grid", *options, "-o",
+                                  self.folder / "a.svg"), 2, options[0])
+
     def test_csv_holds_every_unit_and_method(self):
         with open(self.export(self.verdict, "--figure", "scatter"), newline="",
                   encoding="utf-8") as file:

@@ -50,6 +50,21 @@ class Printed(CliTest):
         self.assertNotIn("dla_heads", printed["by_prompt"][0])
         self.assertIn("top_id", printed["by_prompt"][0])
 
+    def test_the_position_that_is_read_is_the_one_shown(self):
+        texts = {}
+        for attribution in ([], ["--no-attribution"]):
+            out = self.assert_ok(lens("--prompt", "the on and to", *attribution, "--positions",
+                                      "1")).out
+            texts[bool(attribution)] = [line for line in out.splitlines() if "layer" in line]
+            printed = json.loads(self.assert_ok(lens("--prompt", "the on and to", *attribution,
+                                                     "--positions", "1", "--json")).out)
+            self.assertEqual(printed["by_prompt"][0]["reads"]["values"], [1])
+            self.assertEqual(printed["kl"]["values"],
+                             [row[1] for row in printed["by_prompt"][0]["kl"]["values"]])
+        self.assertEqual(texts[True], texts[False])
+        last = self.assert_ok(lens("--prompt", "the on and to", "--no-attribution")).out
+        self.assertNotEqual(texts[True], [line for line in last.splitlines() if "layer" in line])
+
     def test_without_o_nothing_is_written(self):
         self.assert_ok(lens("--prompt", "the on", cwd=self.folder))
         self.assert_ok(lens("--prompt", "the on", "-o", "x.h5", "--dry-run", cwd=self.folder))
@@ -77,6 +92,9 @@ class BadInput(CliTest):
         self.refused(("--pairs",))
         self.refused("--prompt", "a", "--ids", "1", ("--ids", "--prompt"))
         self.refused("--prompt", "a", "--wrong", " b", ("--wrong", "answer"))
+        self.refused("--prompt", "a", "--answer", " b", "--wrong", " c", "--no-attribution",
+                     ("--wrong", "--no-attribution"))
+        self.refused("--prompt", "a", "--corrupt", "b", ("--corrupt",))
         self.refused("--prompt", "a", "--topk", "0", ("--topk", "1 to 1024"))
         self.refused("--ids", "5,6", "--answer", " b", ("--answer", "--answer-id"))
         self.refused("--ids", "5,1000", ("1000", "0 to 999"))

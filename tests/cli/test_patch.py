@@ -88,6 +88,19 @@ class Printed(CliTest):
             self.assertAlmostEqual(cell["recovery"], 1 if direction == "denoise" else 0, places=9)
             self.assertEqual(result["attributes"]["dropped"], 0)
 
+    def test_the_run_that_is_changed_is_named(self):
+        for options, run_of in (([], "corrupt"), (["--direction", "noise"], "clean"),
+                                (["--edge", "knockout", "--queries", "last", "--keys", "0"],
+                                 "clean"),
+                                (["--senders", "0.1", "--receivers", "logits"], "clean")):
+            out = patch(*options).out
+            self.assertIn(f"minus the metric of the {run_of} run, which is the one that is changed",
+                          out)
+            self.assertIn(f" in the {run_of} run.\n", out)
+            self.assertEqual("A recovery of 0 is the metric of the corrupt run" in out,
+                             "--senders" not in options)
+            self.assertEqual(shown(*options)["attributes"]["base"], run_of)
+
     def test_prompts_under_the_floor_are_dropped_and_counted(self):
         kept, none = (demo("--site", "z", "--layers", "0", "--floor", floor)
                       for floor in ("0.1", "1e6"))
@@ -221,8 +234,13 @@ class BadInput(CliTest):
         self.refused("--layers", "99", ("--layers", "layer 0 to 4"))
         self.refused("--site", "z", "--heads", "9.9", ("--heads", "layer 0 to 4"))
         self.refused("--site", "z", "--heads", "0.9", ("--heads", "head 0 to 3"))
-        self.refused("--site", "resid_per", ("--site", "resid_pre"))
-        self.refused("--site", "ln1_scale", ("--site", "cannot be patched"))
+        for site, shown_as in (("resid_per", "resid_per"), ("z,bogus", "bogus"),
+                               ("ln1_scale", "ln1.hook_scale"), ("embed", "hook_embed")):
+            self.refused("--site", site, ("--site", shown_as, "resid_pre, ", ", pattern, ",
+                                          ", mlp_post, "))
+        self.refused("--site", "2.z", ("--site", "single layers", "--layers"))
+        self.refused("--edge", "knockout", "--queries", "last", "--keys", "0", "--metric", "kl",
+                     "--floor", "1", ("--floor", "recovery"))
         self.refused("--positions", "77", ("--positions", "position 0 to 5"))
         self.refused("--by", "pos,layer", ("--by", "layer,pos"))
         self.refused("--by", "layer,head", ("--by", "resid_pre", "layer,pos"))

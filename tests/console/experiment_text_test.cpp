@@ -40,7 +40,7 @@ TEST(ExperimentText, UnitsStandByTheSizeOfTheirEffects) {
 TEST(ExperimentText, SaysWhatWasMeasuredAndChecked) {
   const std::string text = text_of(testing::small_result());
   for (const char* part :
-       {"40 prompts in 12 groups", "metric logit-diff, 3 without a change", "noise floor 2.5e-07",
+       {"40 prompts in 12 groups", "metric logit-diff, 3 without a change", "Noise floor 2.5e-07",
         "Run again by the slow loop: 3 cells, largest difference 1e-06", "120 cells/s",
         "Other methods: not run (mean-pos, resample, optimal)"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;

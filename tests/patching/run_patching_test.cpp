@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <functional>
@@ -13,54 +14,16 @@
 #include "attnscope/storage/reader.h"
 #include "attnscope/storage/verify.h"
 #include "attnscope/support/error.h"
-#include "parity/recorder.h"
 #include "testing/error_code.h"
+#include "testing/plain_runs.h"
 #include "testing/temp_folder.h"
 
 namespace attnscope::testing {
 namespace {
 
-const std::string kDemo = std::string(ATTNSCOPE_SOURCE_DIR) + "/probes/demo/";
-
 PatchSpec demo_spec() {
-  PatchSpec spec;
-  spec.model = kDemo + "tiny-english";
-  spec.pairs.pairs_file = kDemo + "pairs/agreement.jsonl";
-  spec.pairs.limit = 4;
-  spec.compute.device = "cpu";
-  spec.compute.dtype = ComputeDType::f64;
-  spec.sweep.per_prompt = true;
-  spec.sweep.bootstrap = 200;
-  return spec;
+  return demo_spec_of<PatchSpec>(kDemo + "pairs/agreement.jsonl", 4);
 }
-
-class PlainRuns {
- public:
-  explicit PlainRuns(const PatchSpec& spec)
-      : inputs_(open_inputs({.model = spec.model, .pairs = spec.pairs, .encoding = spec.encoding},
-                            warnings_)),
-        model_(load_model(inputs_.checkpoint, spec.compute, Strictness::lenient, warnings_)) {}
-
-  const Model& model() const { return model_; }
-  const std::vector<EncodedPair>& pairs() const { return inputs_.pairs.pairs; }
-  Batch batch(std::size_t p, bool corrupt) const {
-    return make_batch({{.ids = corrupt ? pairs()[p].corrupt->ids : pairs()[p].clean.ids}});
-  }
-  at::Tensor value(HookId hook, std::size_t p, bool corrupt) const {
-    return run_and_record(model_, batch(p, corrupt), {hook}).values.at(hook);
-  }
-  double metric(std::size_t p, bool corrupt, const std::vector<Intervention>& changes = {}) const {
-    Taps taps;
-    taps.interventions = changes;
-    const at::Tensor last = run_and_record(model_, batch(p, corrupt), {}, taps).output[0][-1];
-    return (last[pairs()[p].answers[0]] - last[pairs()[p].wrongs[0]]).item<double>();
-  }
-
- private:
-  Warnings warnings_;
-  ExperimentInputs inputs_;
-  Model model_;
-};
 
 // The value of `hook` in the other run of the pair, at one position and head.
 Intervention from_other(const PlainRuns& plain, HookId hook, std::size_t p, bool other_is_corrupt,
@@ -104,17 +67,18 @@ TEST(RunPatching, EveryGridInBothDirections) {
       const auto& all = record.array("per_prompt")->values;
       int moved = 0;
       for (std::size_t p = 0; p < 4; ++p) {
-        const double clean = plain.metric(p, false);
-        const double corrupt = plain.metric(p, true);
+        const double clean = plain.metric(p);
+        const double corrupt = plain.metric(p, {}, true);
         const double base = runs_corrupt ? corrupt : clean;
         EXPECT_NEAR(record.array("baseline")->values[p], base, 1e-11);
         for (std::size_t c = 0; c < names.size(); c += names.size() / 5 + 1) {
           const HookId hook = {grid.site, static_cast<int>(record.integer("layers")->values[c])};
           const double patched =
-              plain.metric(p, runs_corrupt,
+              plain.metric(p,
                            {from_other(plain, hook, p, !runs_corrupt,
                                        static_cast<int>(record.integer("positions")->values[c]),
-                                       static_cast<int>(record.integer("heads")->values[c]))});
+                                       static_cast<int>(record.integer("heads")->values[c]))},
+                           runs_corrupt);
           EXPECT_NEAR(all[c * 4 + p], patched - base, 1e-11) << spec.sites << " " << names[c];
           moved += std::abs(patched - base) > 1e-6 ? 1 : 0;
         }
@@ -129,7 +93,7 @@ TEST(RunPatching, RecoveryIsUnclippedAndDropsSmallDenominators) {
   const PlainRuns plain(demo_spec());
   std::vector<double> span;
   for (std::size_t p = 0; p < 4; ++p) {
-    span.push_back(plain.metric(p, false) - plain.metric(p, true));
+    span.push_back(plain.metric(p) - plain.metric(p, {}, true));
   }
   std::vector<double> sizes;
   for (const double s : span) sizes.push_back(std::abs(s));
@@ -196,13 +160,59 @@ TEST(RunPatching, Edges) {
           changes = {cut};
         }
         for (std::size_t p = 0; p < 4; ++p) {
-          EXPECT_NEAR(all[(m * n_cells + c) * 4 + p],
-                      plain.metric(p, false, changes) - plain.metric(p, false), 1e-11)
+          EXPECT_NEAR(all[(m * n_cells + c) * 4 + p], plain.metric(p, changes) - plain.metric(p),
+                      1e-11)
               << record.text("methods")->values[m] << " " << record.text("cells")->values[c];
         }
       }
     }
   }
+}
+
+// A row that loses every key attends to nothing: cutting 0 → 0 is silencing the head at 0.
+TEST(RunPatching, ARowWithoutKeysIsSilencedAndCounted) {
+  PatchSpec spec = demo_spec();
+  spec.edges = "knockout";
+  spec.by = "layer,head";
+  spec.layers = "1";
+  spec.queries = "0-1";
+  spec.keys = "0";
+  const PlainRuns plain(spec);
+  const ExperimentResult one = run_patching(spec);
+  EXPECT_EQ(one.record.integer_attribute("rows_without_keys"), 4);  // query 0 of every prompt
+  spec.queries = "0";
+  const ExperimentResult result = run_patching(spec);
+  EXPECT_EQ(result.record.integer_attribute("rows_without_keys"), 4);
+  const std::string said = "4 query rows lose every key";
+  EXPECT_TRUE(std::any_of(result.warnings.begin(), result.warnings.end(),
+                          [&](const std::string& line) { return line.starts_with(said); }));
+  const std::vector<double>& effects = result.record.array("per_prompt")->values;
+  ASSERT_EQ(effects.size(), 8U * 4U);
+  for (std::size_t head = 0; head < 8; ++head) {
+    for (std::size_t p = 0; p < 4; ++p) {
+      const Intervention silence = {.hook = {Site::z, 1},
+                                    .operation = Operation::zero,
+                                    .heads = {static_cast<int>(head)},
+                                    .q_positions = {0}};
+      EXPECT_NEAR(effects[head * 4 + p], plain.metric(p, {silence}) - plain.metric(p), 1e-11);
+    }
+  }
+  spec.queries = "1";  // sees itself still
+  const ExperimentResult other = run_patching(spec);
+  EXPECT_EQ(other.record.integer_attribute("rows_without_keys"), 0);
+  spec.queries = "0";
+  spec.edges = "value-zero";  // takes values away, not keys
+  for (const std::string& line : run_patching(spec).warnings) {
+    EXPECT_EQ(line.find("lose every key"), std::string::npos) << line;
+  }
+}
+
+TEST(RunPatching, NamesThatMeanOnePlaceAreOneCell) {
+  PatchSpec spec = demo_spec();
+  spec.layers = "0";
+  spec.positions = "last,-1,2,1-2,2";
+  EXPECT_EQ(run_patching(spec).record.text("cells")->values,
+            (std::vector<std::string>{"0@last", "0@2", "0@1"}));
 }
 
 TEST(RunPatching, PathsAreStored) {

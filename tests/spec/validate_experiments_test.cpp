@@ -90,6 +90,15 @@ TEST(ValidatePairs, NamesTheOption) {
       {"--answer", [](auto& s) { s.pairs = {.prompt = "a"}; }},
       {"--wrong", [](auto& s) { s.pairs = {.prompt = "a", .answer = "a"}; }},
       {"--wrong", [](auto& s) { s.pairs = {.prompt = "a", .wrong = "a"}; }},
+      {"--answer-id", [](auto& s) { s.pairs = {.ids = {{1}}}; }},
+      {"--wrong-id", [](auto& s) { s.pairs = {.ids = {{1}}, .answer_id = 1}; }},
+      {"--wrong-id", [](auto& s) { s.pairs = {.ids = {{1}}, .wrong_id = 1}; }},
+      {"--bos",
+       [](auto& s) {
+         s.pairs = {.ids = {{1}}, .answer_id = 1, .wrong_id = 2};
+         s.encoding.bos = BosMode::on;
+       }},
+      {"--batch", [](auto& s) { s.compute.batch = 4; }},
       {"--metric",
        [](auto& s) {
          s.pairs = inline_source();
@@ -160,6 +169,25 @@ TEST(ValidateAblate, NamesTheOption) {
       {"--verify", [](auto& s) { s.sweep.verify = -2; }},
       {"--resamples", [](auto& s) { s.sweep.bootstrap = 99; }},
       {"--rerun-f32", [](auto& s) { s.float32_rerun = -1; }},
+      {"--rerun-f32", [](auto& s) { s.float32_rerun = 3; }},
+      {"--rerun-f32",
+       [](auto& s) {
+         s.float32_rerun = 3;
+         s.compute.dtype = ComputeDType::bf16;
+         s.output.out = "part.h5";
+         s.shard = {1, 2};
+       }},
+      {"--interactions",
+       [](auto& s) {
+         s.interactions = 3;
+         s.output.out = "part.h5";
+         s.shard = {1, 2};
+       }},
+      {"--verify",
+       [](auto& s) {
+         s.sweep.naive = true;
+         s.sweep.verify = 3;
+       }},
       {"--out", [](auto& s) { s.output.out = "run.txt"; }},
       {"--resume", [](auto& s) { s.output.resume = true; }},
       {"--force", [](auto& s) { s.output.force = true; }},
@@ -205,6 +233,13 @@ TEST(ValidatePatch, NamesTheOption) {
          s.receivers = "logits";
          s.sweep.verify = 5;
        }},
+      {"--budget",
+       [](auto& s) {
+         s.senders = "9.9";
+         s.receivers = "logits";
+         s.compute.budget = 1 << 20;
+       }},
+      {"--corrupt-ids", [](auto& s) { s.pairs = {.ids = {{1}}, .answer_id = 1, .wrong_id = 2}; }},
       {"--positions",
        [](auto& s) {
          s.edges = "knockout";
@@ -258,6 +293,14 @@ TEST(ValidateVerdict, NamesTheOption) {
 
 TEST(ValidateLens, NamesTheOption) {
   expect_refusals<LensSpec>({
+      {"--corrupt", [](auto& s) { s.pairs = {.prompt = "a", .corrupt = "b"}; }},
+      {"--corrupt-ids", [](auto& s) { s.pairs = {.ids = {{1}}, .corrupt_ids = {{2}}}; }},
+      {"--skip-misaligned", [](auto& s) { s.pairs.skip_misaligned = true; }},
+      {"--wrong",
+       [](auto& s) {
+         s.pairs = {.prompt = "a", .answer = " b", .wrong = " c"};
+         s.attribution = false;
+       }},
       {"--topk", [](auto& s) { s.top_k = 0; }},
       {"--positions", [](auto& s) { s.positions = "1,,2"; }},
       {"--wrong", [](auto& s) { s.pairs = {.prompt = "a", .wrong = " b"}; }},

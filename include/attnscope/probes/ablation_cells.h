@@ -38,10 +38,9 @@ std::vector<Edit> ablation_edits(const UnitSet& set, AblationMethod method,
 // Hooks of all units of the sets.
 std::vector<HookId> hooks_of(const std::vector<UnitSet>& sets, const ModelConfig& config);
 
-// The units that an ablation switches off, one set a cell.
+// The units that an ablation switches off, one set a cell; positions of --positions are not theirs
+// yet.
 std::vector<UnitSet> select_units(const AblateSpec& spec, const ModelConfig& config,
                                   const UnitSizes& sizes);
-// All of `sets` but one, for each of them.
-std::vector<UnitSet> all_but_one(const std::vector<UnitSet>& sets);
 
 }  // namespace attnscope

@@ -5,10 +5,12 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "attnscope/storage/experiment.h"
+#include "attnscope/storage/schema.h"
 #include "attnscope/support/progress.h"
 
 namespace attnscope {
@@ -43,6 +45,7 @@ struct ExperimentResult {
   std::string path;                               // OUT.h5; empty without -o and after a dry run
   std::string sha256;                             // of OUT.h5
   std::string html;                               // verdict: the report, where one was written
+  std::optional<ShardId> part;                    // of a longer run (--shard)
   std::int64_t prompts = 0;
   std::int64_t clusters = 0;
   std::int64_t misaligned = 0;

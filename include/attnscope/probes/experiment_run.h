@@ -38,7 +38,22 @@ struct InputRequest {
   PairNeeds needs;  // its vocabulary is filled in
   Strictness strictness = Strictness::lenient;
   std::string out;  // must be none of the files that are read; may be empty
+  std::optional<MetricOptions> metric = std::nullopt;  // what is measured, if anything is
+  // What the user of a model without a head can do, where another metric is asked for.
+  std::string without_head = "use --metric embedding-shift";
 };
+
+// The request of an experiment that measures a metric.
+template <typename Spec>
+InputRequest measured_inputs(const Spec& spec, CorruptUse corrupt) {
+  return {.model = spec.model,
+          .pairs = spec.pairs,
+          .encoding = spec.encoding,
+          .needs = {.corrupt = corrupt, .answers = answer_use(spec.metric.metric)},
+          .strictness = strictness_of(spec.strict),
+          .out = spec.output.out,
+          .metric = spec.metric};
+}
 
 struct ExperimentInputs {
   Checkpoint checkpoint;
@@ -46,8 +61,8 @@ struct ExperimentInputs {
   PairSet pairs;
 };
 
-// Opens and checks all that costs little: no weight is read. Throws Error (exit 2) for a pair that
-// the model cannot take.
+// Opens and checks all that costs little: no weight is read. Throws Error (exit 2) for a metric
+// that the model cannot give (ME10) and for a pair that it cannot take.
 ExperimentInputs open_inputs(const InputRequest& request, Warnings& warnings);
 
 // Reads the weights, in the type and on the device that are asked for.
@@ -61,6 +76,15 @@ ComputeOptions resolved_compute(const ComputeOptions& compute, EngineChoice engi
 // Fills device, dtype, engine, threads and model of a result. `resolved`: of resolved_compute().
 void describe_run(const ComputeOptions& resolved, const std::string& model,
                   ExperimentResult& result);
+
+// What a result says before anything is computed: its prompts, the model, where it runs.
+ExperimentResult begin_result(const ExperimentInputs& inputs, const ComputeOptions& compute);
+
+// Gives the plan to the result and to whoever watches. False under --dry-run, where nothing more is
+// to be done.
+bool announce_plan(const std::string& plan, const ExperimentContext& context,
+                   const DeliveryOptions& delivery, const Warnings& warnings,
+                   ExperimentResult& result);
 
 // What a result says of the run that made it.
 struct RunDescription {

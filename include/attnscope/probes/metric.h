@@ -34,6 +34,10 @@ struct MetricValue {
 // Whether the metric compares with the clean run, so that its baseline is 0 by definition.
 bool compares_to_clean(MetricChoice metric);
 
+// Throws Error ME10 (exit 2) when the model cannot give the metric: no head, no classifier, no next
+// token.
+void check_metric(MetricChoice metric, const ModelConfig& config);
+
 // What the logits of a run hold.
 enum class LogitsCoverage : std::uint8_t {
   asked,  // what request() asks for
@@ -43,8 +47,7 @@ enum class LogitsCoverage : std::uint8_t {
 // The metric of every row of one run. Rows of the run belong to prompts; `targets[r]` is of row r.
 class MetricReader {
  public:
-  // `targets` must outlive the reader. Throws Error ME10 (exit 2) when the model cannot give the
-  // metric: no head, no classifier, no next token.
+  // `targets` must outlive the reader. Throws what check_metric() throws.
   MetricReader(MetricChoice metric, std::vector<const MetricTarget*> targets,
                const ModelConfig& config, LogitsCoverage coverage = LogitsCoverage::asked);
 

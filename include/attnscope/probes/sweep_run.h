@@ -41,6 +41,17 @@ std::vector<Item> part_of_list(const std::vector<Item>& list, const ShardChoice&
           list.begin() + count * shard.index / shard.count};
 }
 
+// Which part of a run this is; nothing for a whole one.
+inline std::optional<ShardId> part_of_run(const ShardChoice& shard) {
+  if (shard.count == 1) return std::nullopt;
+  return ShardId{shard.index - 1, shard.count};
+}
+
+// Parts always store the effects on each prompt, of which a merge estimates anew.
+inline bool stores_per_prompt(const SweepOptions& sweep, const ShardChoice& shard) {
+  return sweep.per_prompt || shard.count > 1;
+}
+
 // Settings of a sweep as the options say; mode, verification, threads, seed, budget.
 SweepSettings sweep_settings(const MetricOptions& metric, const SweepOptions& sweep,
                              const ComputeOptions& compute, const ExperimentContext& context);

@@ -50,6 +50,10 @@ struct PromptText {
   int char_offset = 0;  // where the text begins whose code points the spans count
 };
 
+// The parts of such a list: cut at commas outside quotes, without blanks around them. Throws Error
+// SE20 that names `option` where a quote is left open.
+std::vector<std::string> position_parts(std::string_view list, std::string_view option);
+
 // "3,5-7,-1,last,\"Mary\",\"Mary#2\",subject": stored ids count from 0 (BOS = 0); a quoted word is
 // every occurrence of it in the text (whole words), all its tokens; "#2" picks the second
 // occurrence; a name without quotes is the span of that name. Sorted, without duplicates. A word

@@ -11,9 +11,9 @@ namespace attnscope {
 
 struct StatsSpec {
   std::string file;
-  std::string sort = "induction";  // --sort: name of a head statistic; captures only
-  std::string prompt_id;           // --prompt-id; empty = the mean over prompts
-  int top = 10;                    // --top: heads, or units of an experiment, listed by name
+  std::string sort;       // --sort: a head statistic, of captures only; empty = induction
+  std::string prompt_id;  // --prompt-id, of captures and lenses; empty = the mean over prompts
+  int top = 10;           // --top: heads, or units of an experiment, listed by name
   bool json = false;
 
   bool operator==(const StatsSpec&) const = default;

@@ -52,6 +52,11 @@ struct SweepStage {
   std::string contents;
 };
 
+// Writes the file of an experiment to `path`, which must not exist.
+void write_experiment_file(const std::string& path, const FileInfo& file, const ModelInfo& model,
+                           const RunInfo& run, const std::vector<PromptRecord>& prompts,
+                           const std::vector<ExperimentRecord>& records);
+
 struct SweepOutputOptions {
   std::string path;  // OUT.h5
   IfExists if_exists = IfExists::refuse;
