@@ -186,8 +186,8 @@ TEST(MergeErrors, PartsOfARunMustBeAllThere) {
       {{"1of3.h5", "2of3.h5", "3of3.h5", "3of3-again.h5"}, "the same run as"},
       {{"1of3.h5", "2of3.h5", "1of2.h5"}, "another number of parts"},
       {{"1of3.h5", "2of3-other.h5", "3of3.h5"}, "another run"},
-      {{"1of3.h5", "2of3.h5", "3of3.h5", "whole.h5"}, "a whole capture"},
-      {{"whole.h5", "1of3.h5"}, "a whole capture"},
+      {{"1of3.h5", "2of3.h5", "3of3.h5", "whole.h5"}, "a whole run"},
+      {{"whole.h5", "1of3.h5"}, "a whole run"},
   };
   for (const Case& c : cases) {
     std::vector<std::string> inputs;
