@@ -183,7 +183,10 @@ class Rivals(CliTest):
             with self.subTest(verb=verb):
                 path = self.folder / f"{verb}.h5"
                 first = started(slow(verb, path), pathlib.Path(f"{path}.lock"))
-                second = run(*command(verb, support.pairs_file(), "-o", path))
+                # The lock is ours, whatever HDF5 is told about its own and about plugins.
+                second = run(*command(verb, support.pairs_file(), "-o", path),
+                             env={"HDF5_USE_FILE_LOCKING": "FALSE",
+                                  "HDF5_PLUGIN_PATH": str(self.folder)})
                 third = run(*command(verb, support.pairs_file(), "-o", path, "--force"))
                 first.communicate(timeout=120)
                 self.assertEqual(first.returncode, 0)  # unharmed
@@ -212,30 +215,23 @@ class Damaged(CliTest):
 
     @unittest.skipIf(h5py is None, "needs h5py")
     def test_a_damaged_shard_is_named_and_computed_anew(self):
-        for verb in ("ablate", "patch"):
-            with self.subTest(verb=verb):
-                path = self.folder / f"{verb}.h5"
-                process = subprocess.Popen(slow(verb, path), stdout=subprocess.PIPE,
-                                           stderr=subprocess.PIPE)
-                end = time.monotonic() + 60
-                while not finished_shards(path) and process.poll() is None \
-                        and time.monotonic() < end:
-                    time.sleep(0.01)
-                process.kill()
-                process.communicate(timeout=60)
-                if process.returncode == 0:
-                    self.skipTest("the sweep was done before it was killed")
-                kept = finished_shards(path)
-                self.assertTrue(kept)
-                self.flip(kept[0])
-                resumed = self.assert_ok(support.Result(subprocess.run(
-                    [a for a in slow(verb, path, "--resume") if a != "--quiet"],
-                    capture_output=True, check=False)))
-                self.assertIn("SHA-256", resumed.err)
-                self.assertIn("shard", resumed.err)
-                subprocess.run(slow(verb, self.folder / f"{verb}2.h5"), check=True,
-                               capture_output=True)
-                self.assertEqual(path.read_bytes(), (self.folder / f"{verb}2.h5").read_bytes())
+        def sweep(path, *more):  # of a few seconds and several shards
+            arguments = ["0.*" if a == "*.*" else a for a in slow("ablate", path, *more)]
+            return [a for a in arguments if a != "--quiet"]
+        path, whole = self.folder / "x.h5", self.folder / "whole.h5"
+        process = subprocess.Popen(sweep(path), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        while not finished_shards(path) and process.poll() is None:
+            time.sleep(0.01)
+        process.kill()
+        process.communicate(timeout=60)
+        if process.returncode == 0:
+            self.skipTest("the sweep was done before it was killed")
+        self.flip(finished_shards(path)[0])
+        resumed = subprocess.run(sweep(path, "--resume"), capture_output=True, check=True)
+        self.assertIn("shard-000000.h5: SHA-256 of", resumed.stderr.decode())
+        self.assertIn("this shard is computed again", resumed.stderr.decode())
+        subprocess.run(sweep(whole), capture_output=True, check=True)
+        self.assertEqual(path.read_bytes(), whole.read_bytes())
 
     @unittest.skipIf(h5py is None, "needs h5py")
     def test_verify_names_the_damaged_array(self):
