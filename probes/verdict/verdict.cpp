@@ -337,7 +337,9 @@ ExperimentResult VerdictJob::run() {
        .encoding = spec_.encoding,
        .needs = {.corrupt = CorruptUse::optional, .answers = answer_use(spec_.metric.metric)},
        .strictness = strictness_of(spec_.strict),
-       .out = spec_.output.out},
+       .out = spec_.output.out,
+       .metric = spec_.metric,
+       .without_head = "a verdict needs one; `attnscope ablate --metric embedding-shift` does not"},
       warnings_);
   check_groups();
   ExperimentResult outcome;

@@ -380,6 +380,8 @@ class BadArguments(CliTest):
         for verb, more in (("ablate", pair), ("patch", [*pair, "--corrupt-ids", "6,5"])):
             self.assert_error(run(verb, "-m", model, *more), 2, "has no head",
                               "use --metric embedding-shift")
+        self.assert_error(run("verdict", "-m", model, "--pairs", support.pairs_file()), 2,
+                          "has no head", "attnscope ablate --metric embedding-shift")
         done = self.assert_ok(run("ablate", "-m", model, "--ids", "5,6", "--metric",
                                   "embedding-shift", "--json"))
         self.assertGreater(max(c["effect"] for c in json.loads(done.out)["cells"]), 0)
