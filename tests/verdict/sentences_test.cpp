@@ -21,12 +21,13 @@ TEST(VerdictSentences, LoudAndStrongAreDifferentHeads) {
       {.given = {1}});
   world.input.positive_control = ControlOutcome::passed;
   const VerdictResult got = judge(world.input, with_delta(.05));
-  EXPECT_EQ(got.paragraph.substr(0, got.paragraph.find(" With answer")),
-            "On these 120 prompts attention mass points the wrong way: rank correlation τ-b −0.707 "
-            "[−0.707, −0.707]. The loudest head, 0.0, has no effect larger than ±0.05 logits; the "
-            "strongest head, 0.1 (−3.2 logits), ranks 4th of 4 in attention. Of 4 heads 1 is causal, 3 "
-            "without effect, 0 undetermined. The model with planted heads that is judged beside it "
-            "came out as planted.");
+  EXPECT_EQ(
+      got.paragraph.substr(0, got.paragraph.find(" With answer")),
+      "On these 120 prompts attention mass points the wrong way: rank correlation τ-b −0.707 "
+      "[−0.707, −0.707]. The loudest head, 0.0, has no effect larger than ±0.05 logits; the "
+      "strongest head, 0.1 (−3.2 logits), ranks 4th of 4 in attention. Of 4 heads 1 is causal, 3 "
+      "without effect, 0 undetermined. The model with planted heads that is judged beside it "
+      "came out as planted.");
   EXPECT_NE(got.paragraph.find(" With answer and wrong answer swapped by a coin for each group, "
                                "which must leave no effect, the smallest p is "),
             std::string::npos);

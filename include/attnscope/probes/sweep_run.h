@@ -106,13 +106,14 @@ struct EstimateOptions {
 // Adds effect, ci_low, ci_high, ci_sim_low, ci_sim_high, p, p_adjusted, minimal_detectable, n,
 // undefined, groups, interval_kind, and what tells the cells apart. NaN effects are left out of the
 // means: n counts the rest, `groups` the clusters that they are in, `undefined` what was left out;
-// `interval_kind` says what the interval is or why there is none (stats/bootstrap.h). Tests are simultaneous over the cells of one method.
+// `interval_kind` says what the interval is or why there is none (stats/bootstrap.h). Tests are
+// simultaneous over the cells of one method.
 void add_effects(const EffectsTable& table, const EstimateOptions& options,
                  ExperimentRecord& record);
 
 // Recovery r = (M − M_corrupt) / (M_clean − M_corrupt) of every cell, unclipped, as arrays
-// recovery, recovery_low, recovery_high and recovery_kind; prompts whose |M_clean − M_corrupt| is below `floor`
-// are dropped, and counted in the attribute `dropped` (Heimersheim and Nanda 2024).
+// recovery, recovery_low, recovery_high and recovery_kind; prompts whose |M_clean − M_corrupt| is
+// below `floor` are dropped, and counted in the attribute `dropped` (Heimersheim and Nanda 2024).
 struct RecoveryInputs {
   std::vector<double> clean;          // [prompt] M_clean
   std::vector<double> corrupt;        // [prompt] M_corrupt
