@@ -59,7 +59,6 @@ class Measurer {
     return prompts;
   }
   double mean_over(Half half, const std::vector<double>& values, std::size_t row) const;
-  bool could_be_none(std::size_t unit) const;
   std::vector<std::size_t> strongest(Half half) const;
   std::vector<CausalUnit> causal() const;
   std::vector<std::vector<std::size_t>> matched_to(const std::vector<std::size_t>& target) const;
@@ -159,14 +158,6 @@ void Measurer::find_delta() {
   out_.delta = *delta;
 }
 
-// Whether a mean effect lies within ±δ under every method; else no test can call it none.
-bool Measurer::could_be_none(std::size_t unit) const {
-  return std::all_of(
-      out_.input.methods.begin(), out_.input.methods.end(), [&](const MethodEffects& method) {
-        return std::abs(mean_over(Half::estimation, method.total, unit)) < out_.delta;
-      });
-}
-
 // On the estimation half, which is all that the rule reads of them.
 void Measurer::measure_conditional() {
   const std::vector<std::size_t> given_units = units_to_condition_on(
@@ -174,6 +165,7 @@ void Measurer::measure_conditional() {
   struct Place {
     std::size_t condition, unit;  // condition: place in out_.input.conditional
   };
+  const std::vector<bool> may_be_none = units_without_total(out_.input, out_.delta);
   std::vector<Cell> cells;
   std::vector<Place> places;
   for (std::size_t m = 0; m < options_.methods.size(); ++m) {
@@ -181,7 +173,7 @@ void Measurer::measure_conditional() {
       ConditionalEffects effects = {.method = m, .given = given, .values = {}};
       effects.values.assign(units() * n_prompts_, kNotMeasured);
       for (std::size_t u = 0; u < units(); ++u) {
-        if (u == given || !could_be_none(u)) continue;
+        if (u == given || !may_be_none[u]) continue;
         cells.push_back(cell_of(m, {given, u}));
         places.push_back({out_.input.conditional.size(), u});
       }

@@ -466,4 +466,17 @@ std::vector<std::size_t> units_to_condition_on(const VerdictInput& input, std::s
   return order;
 }
 
+std::vector<bool> units_without_total(const VerdictInput& input, double delta) {
+  const Estimation half(input);
+  std::vector<bool> without(input.units.size(), true);
+  for (const MethodEffects& method : input.methods) {
+    const ClusterSums totals = half.sums(method.total);
+    for (std::size_t u = 0; u < without.size(); ++u) {
+      // Holm's adjustment only makes p larger; a p that is NaN is no evidence.
+      if (!(equivalence_of(totals, u, delta) <= kAlpha)) without[u] = false;
+    }
+  }
+  return without;
+}
+
 }  // namespace attnscope

@@ -116,6 +116,35 @@ TEST(VerdictRule, WhatWasNotMeasuredIsNotAbsent) {
   EXPECT_EQ(judge(with_a_gap, with_delta(1)).units[4].verdict, Verdict::no_effect);
 }
 
+// What makes measuring them affordable: leaving out the others changes no verdict.
+TEST(VerdictRule, OnlyUnitsWithoutATotalEffectNeedConditionalOnes) {
+  std::vector<TrueUnit> units = five_units();
+  for (double effect = -1.4; effect <= 1.4; effect += .1) {
+    units.push_back({2, effect, effect, effect});
+  }
+  World world(units, {.noise = .8, .given = {0, 1}});
+  VerdictInput fewer = world.input;
+  const std::vector<bool> needed = units_without_total(world.input, 1);
+  EXPECT_GT(std::count(needed.begin(), needed.end(), true), 8);
+  EXPECT_GT(std::count(needed.begin(), needed.end(), false), 8);
+  const std::size_t prompts = fewer.cluster_of_prompt.size();
+  for (ConditionalEffects& condition : fewer.conditional) {
+    for (std::size_t u = 0; u < units.size(); ++u) {
+      const auto begin = condition.values.begin() + static_cast<std::ptrdiff_t>(u * prompts);
+      if (!needed[u]) std::fill(begin, begin + static_cast<std::ptrdiff_t>(prompts), kNaN);
+    }
+  }
+  const VerdictResult all = judge(world.input, with_delta(1));
+  const VerdictResult got = judge(fewer, with_delta(1));
+  for (std::size_t u = 0; u < units.size(); ++u) {
+    EXPECT_EQ(got.units[u].verdict, all.units[u].verdict) << u;
+    EXPECT_EQ(got.units[u].backed_up, all.units[u].backed_up) << u;
+    if (all.units[u].equivalence_p <= .05) {
+      EXPECT_EQ(got.units[u].equivalence_p, all.units[u].equivalence_p) << u;
+    }
+  }
+}
+
 // One cluster of sixty says that something can happen; nobody knows how often.
 TEST(VerdictRule, ARareLargeEffectIsNotAbsent) {
   World world(five_units(), {.given = {0, 1}});

@@ -188,4 +188,8 @@ std::vector<CausalUnit> causal_units(const VerdictInput& input, const VerdictOpt
 // it is largest; largest first.
 std::vector<std::size_t> units_to_condition_on(const VerdictInput& input, std::size_t count);
 
+// Units whose total effects each lie within ±δ at 5 %, not adjusted: only they can come out without
+// effect or backed up, so only their conditional effects can change a verdict.
+std::vector<bool> units_without_total(const VerdictInput& input, double delta);
+
 }  // namespace attnscope
