@@ -11,7 +11,8 @@ from support import CliTest, run
 
 # A verdict needs many pairs, so that a single one is no option.
 INLINE_PAIR = {"prompt", "corrupt", "answer", "wrong", "ids", "corrupt_ids", "answer_id", "wrong_id"}
-UNUSED = {"ablate": {"batch"}, "patch": {"batch"}, "lens": {"batch"},
+UNUSED = {"ablate": {"batch"}, "patch": {"batch"},
+          "lens": {"batch", "corrupt", "corrupt_ids", "skip_misaligned"},
           "verdict": {"batch"} | INLINE_PAIR}
 
 
