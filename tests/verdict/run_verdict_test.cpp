@@ -100,7 +100,6 @@ TEST(RunVerdict, StoppedInEveryStageAndResumedIsTheSameFile) {
   EXPECT_EQ(never.stages.size(), 4U);
   EXPECT_TRUE(never.stages.contains("2 of 4: effects given another removed head"));
   VerdictSpec spec = demo_spec(folder.file("run.h5"));
-  std::size_t kept = 0;
   for (const char* stage : {"1 of 4", "2 of 4", "3 of 4"}) {
     const auto before = shards_of(spec.output.out);
     const std::string message = stopped_in(spec, stage);
@@ -113,10 +112,8 @@ TEST(RunVerdict, StoppedInEveryStageAndResumedIsTheSameFile) {
       ASSERT_TRUE(after.contains(name));
       EXPECT_EQ(after.at(name), identity) << name << " was written again";
     }
-    kept = after.size();
     spec.output.resume = true;
   }
-  EXPECT_GT(kept, 3U);
   const ExperimentResult resumed = run_verdict(spec);
   EXPECT_TRUE(bytes_of(spec.output.out) == bytes_of(folder.file("whole.h5")));
   EXPECT_EQ(bytes_of(folder.file("run.html")), bytes_of(folder.file("whole.html")));
