@@ -466,7 +466,9 @@ void Planner::estimate_memory() {
     for (const BlockItem& block : chunk.blocks) rows = std::max(rows, block.rows.size());
     for (const WaveItem& wave : chunk.waves) rows = std::max(rows, wave.rows.size() + 1);
     const LayerConfig& layer = config_.layers[0];
-    const double width = 6.0 * config_.d_model + 4.0 * layer.d_mlp +
+    // Both branches of a gated MLP are one product of twice the width; measured, like the rest.
+    const double mlp_values = config_.mlp == MlpKind::gated ? 6 : 4;
+    const double width = 6.0 * config_.d_model + mlp_values * layer.d_mlp +
                          3.0 * layer.attention.n_heads * layer.attention.d_head;
     const double maps = static_cast<double>(rows) * layer.attention.n_heads * chunk.length *
                         std::min(chunk.length, 128);
