@@ -144,6 +144,10 @@ void check_roles(const Roles& roles, const std::vector<std::string>& names,
   const bool wrong_too = options.answers == AnswerUse::answer_and_wrong;
   if (options.answers != AnswerUse::answer && !wrong_too) return;
   const bool own = has(Role::answer) || has(Role::answer_ids);
+  if (options.foreign_ids) {
+    if (!has(Role::foreign_answer)) missing("ids, which --answer-ids asks for", "correct_idx");
+    if (own) throw BadLine{"has another answer beside the ids that --answer-ids asks for"};
+  }
   if (!own && has(Role::foreign_answer)) {
     if (!options.foreign_ids) fail_foreign_ids(roles);
   } else if (!own) {

@@ -178,6 +178,12 @@ TEST_F(Pairs, IdsOfAnotherTokenizerAreRefusedUnlessAllowed) {
             Ids{word("is")});
   EXPECT_EQ(read("e.csv", text, {.answers = AnswerUse::unused}).pairs.size(), 1U);
   EXPECT_CONTAINS(message("e.csv", text, {.foreign_ids = true, .vocabulary = 31}), "0 to 30");
+  // Nobody should have to guess which of two answers is measured.
+  EXPECT_CONTAINS(
+      message("e.csv", "clean,answer,wrong,correct_idx\nab,a,b,5\n", {.foreign_ids = true}),
+      "has another answer beside the ids that --answer-ids asks for");
+  EXPECT_CONTAINS(message("e.csv", "clean,answer,wrong\nab,a,b\n", {.foreign_ids = true}),
+                  "has no ids, which --answer-ids asks for");
 }
 
 TEST_F(Pairs, WhatIsMissingIsNamed) {
