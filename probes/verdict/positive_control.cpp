@@ -21,9 +21,10 @@ PositiveControl run_positive_control(const SweepSettings& sweep, std::uint64_t s
         {{.kind = UnitKind::head, .layer = truth.head.layer, .index = truth.head.head}});
   }
   world.halves = split_clusters(static_cast<std::size_t>(sizes.clusters), seed);
+  // Not to be stopped: it takes about a second, and the stages behind it know how to go on.
   MeasureOptions options = {
       .methods = {AblationMethod::zero, AblationMethod::mean, AblationMethod::resample},
-      .sweep = {.verify = 0, .stop = sweep.stop},
+      .sweep = {.verify = 0},
       .random_draws = 0};
   options.sweep.workers = sweep.workers;
   const VerdictMeasurement measured = measure_verdict(world, options);
