@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 #include <numeric>
-#include <set>
+#include <utility>
 
 #include "attnscope/stats/bootstrap.h"
 #include "attnscope/stats/nulls.h"
@@ -20,6 +20,8 @@ constexpr double kRounding = 1e-9;
 constexpr std::size_t kLoudest = 10;
 // Shares of the attainable tau up to which a measure is poor, from which it is good.
 constexpr double kPoor = 0.3, kGood = 0.5;
+// A single cut into halves would leave the ceiling to chance.
+constexpr int kCeilingSplits = 8;
 
 // What a missing value costs: an effect that could not be measured everywhere is not known, while a
 // measure of attention may be undefined on some prompts.
@@ -85,15 +87,23 @@ ResamplingOptions rank_options(const VerdictOptions& options) {
           .threads = options.threads};
 }
 
-struct HalfOfInput {
+// Some of the prompts.
+struct PartOfInput {
   std::vector<int> prompts;
   std::vector<int> clusters;  // of those prompts
 
-  HalfOfInput(const VerdictInput& input, Half half)
-      : prompts(prompts_of(half, input.half_of_cluster, input.cluster_of_prompt)) {
+  PartOfInput(const VerdictInput& input, std::vector<int> chosen) : prompts(std::move(chosen)) {
     for (const int prompt : prompts) {
       clusters.push_back(input.cluster_of_prompt[static_cast<std::size_t>(prompt)]);
     }
+  }
+  static PartOfInput half(const VerdictInput& input, Half half) {
+    return {input, prompts_of(half, input.half_of_cluster, input.cluster_of_prompt)};
+  }
+  static PartOfInput whole(const VerdictInput& input) {
+    std::vector<int> all(input.cluster_of_prompt.size());
+    std::iota(all.begin(), all.end(), 0);
+    return {input, std::move(all)};
   }
 
   WeightedMeans attention(const AttentionMeasure& measure, std::size_t units) const {
@@ -104,14 +114,15 @@ struct HalfOfInput {
   }
 };
 
-// τ of measure a with method b at [a · methods + b], of the estimation half.
+// τ of measure a with method b at [a · methods + b], over all prompts: nothing was chosen for it,
+// so that no half is needed, and it does not depend on how they were cut.
 std::vector<StatisticInterval> measure_taus(const VerdictInput& input,
                                             const VerdictOptions& options) {
-  const HalfOfInput half(input, Half::estimation);
+  const PartOfInput whole = PartOfInput::whole(input);
   const std::size_t units = input.units.size(), methods = input.methods.size();
   std::vector<WeightedMeans> attention, effects;
-  for (const AttentionMeasure& m : input.attention) attention.push_back(half.attention(m, units));
-  for (const MethodEffects& m : input.methods) effects.push_back(half.effects(m, units));
+  for (const AttentionMeasure& m : input.attention) attention.push_back(whole.attention(m, units));
+  for (const MethodEffects& m : input.methods) effects.push_back(whole.effects(m, units));
   const ClusterStatistic taus = [&](std::span<const double> weights, std::span<double> out) {
     std::vector<std::vector<double>> sizes;
     for (const WeightedMeans& e : effects) {
@@ -128,30 +139,48 @@ std::vector<StatisticInterval> measure_taus(const VerdictInput& input,
                               IntervalMethod::centred, rank_options(options));
 }
 
-// τ between the |effects| of the two halves, one a method. Clusters are drawn over both halves.
+// Which of the `clusters` clusters are in the first half, by split.
+std::vector<std::vector<char>> first_halves(std::size_t clusters) {
+  std::vector<std::vector<char>> splits;
+  for (int split = 0; split < kCeilingSplits; ++split) {
+    std::vector<char> first;
+    for (const Half half : split_clusters(clusters, static_cast<std::uint64_t>(split))) {
+      first.push_back(half == Half::selection ? 1 : 0);
+    }
+    splits.push_back(std::move(first));
+  }
+  return splits;
+}
+
+// τ between the |effects| of two halves of the clusters, one a method; the mean over splits, of
+// those that have one. Clusters are drawn over both halves.
 std::vector<StatisticInterval> measure_ceilings(const VerdictInput& input,
                                                 const VerdictOptions& options) {
-  const std::size_t units = input.units.size();
+  const PartOfInput whole = PartOfInput::whole(input);
   std::vector<WeightedMeans> effects;
   for (const MethodEffects& m : input.methods) {
-    effects.emplace_back(m.total, units, input.cluster_of_prompt, Gaps::spoil_the_unit);
+    effects.push_back(whole.effects(m, input.units.size()));
   }
-  // The clusters that occur, in the order of WeightedMeans.
-  const std::set<int> present(input.cluster_of_prompt.begin(), input.cluster_of_prompt.end());
-  std::vector<char> selected, estimated;
-  for (const int cluster : present) {
-    const Half half = input.half_of_cluster[static_cast<std::size_t>(cluster)];
-    selected.push_back(half == Half::selection ? 1 : 0);
-    estimated.push_back(half == Half::estimation ? 1 : 0);
-  }
+  const std::size_t clusters = effects.front().clusters();
+  const std::vector<std::vector<char>> splits = first_halves(clusters);
   const ClusterStatistic taus = [&](std::span<const double> weights, std::span<double> out) {
     for (std::size_t m = 0; m < effects.size(); ++m) {
-      out[m] = stratified_tau_b(
-          effect_sizes(effects[m].at(weights, selected), options.noise_floor),
-          effect_sizes(effects[m].at(weights, estimated), options.noise_floor), input.layers);
+      double sum = 0;
+      int count = 0;
+      for (const std::vector<char>& first : splits) {
+        std::vector<char> second;
+        for (const char is_first : first) second.push_back(is_first == 0 ? 1 : 0);
+        const double tau = stratified_tau_b(
+            effect_sizes(effects[m].at(weights, first), options.noise_floor),
+            effect_sizes(effects[m].at(weights, second), options.noise_floor), input.layers);
+        if (std::isnan(tau)) continue;
+        sum += tau;
+        ++count;
+      }
+      out[m] = sum / count;
     }
   };
-  return bootstrap_statistics(taus, effects.size(), present.size(), IntervalMethod::centred,
+  return bootstrap_statistics(taus, effects.size(), clusters, IntervalMethod::centred,
                               rank_options(options));
 }
 
@@ -178,7 +207,8 @@ std::vector<double> over_all(const WeightedMeans& means) {
 
 double attainable_tau(double ceiling) {
   if (std::isnan(ceiling)) return ceiling;
-  const double reliability = std::sin(std::numbers::pi / 2 * std::max(ceiling, 0.0));
+  const double of_half = std::sin(std::numbers::pi / 2 * std::max(ceiling, 0.0));
+  const double reliability = 2 * of_half / (1 + of_half);
   return 2 / std::numbers::pi * std::asin(std::sqrt(reliability));
 }
 
@@ -198,15 +228,15 @@ std::vector<AttentionResult> compare_ranks(const VerdictInput& input,
   if (input.attention.empty()) return {};
   const std::vector<StatisticInterval> taus = measure_taus(input, options);
   const std::vector<StatisticInterval> ceilings = measure_ceilings(input, options);
-  const HalfOfInput half(input, Half::estimation);
+  const PartOfInput whole = PartOfInput::whole(input);
   const std::size_t units = input.units.size();
   std::vector<AttentionResult> results;
   for (std::size_t a = 0; a < input.attention.size(); ++a) {
-    const std::vector<double> loudness = over_all(half.attention(input.attention[a], units));
+    const std::vector<double> loudness = over_all(whole.attention(input.attention[a], units));
     for (std::size_t m = 0; m < input.methods.size(); ++m) {
       const StatisticInterval& tau = taus[a * input.methods.size() + m];
       const std::vector<double> sizes =
-          effect_sizes(over_all(half.effects(input.methods[m], units)), options.noise_floor);
+          effect_sizes(over_all(whole.effects(input.methods[m], units)), options.noise_floor);
       AttentionResult result{
           .measure = a,
           .method = m,
@@ -224,7 +254,8 @@ std::vector<AttentionResult> compare_ranks(const VerdictInput& input,
 }
 
 PickedUnits pick_units(const VerdictInput& input, const VerdictOptions& options) {
-  const HalfOfInput selection(input, Half::selection), estimation(input, Half::estimation);
+  const PartOfInput selection = PartOfInput::half(input, Half::selection);
+  const PartOfInput estimation = PartOfInput::half(input, Half::estimation);
   const std::size_t units = input.units.size();
   const MethodEffects& effects = input.methods.front();
   // NaN ranks last.

@@ -46,7 +46,11 @@ class Writer {
   std::string paragraph() const {
     std::vector<std::string> sentences;
     if (!result_.withheld.empty()) sentences.push_back(withheld());
-    if (!result_.attention.empty()) sentences.push_back(guide());
+    if (!result_.attention.empty()) {
+      sentences.push_back(guide());
+      sentences.push_back(other_methods());
+      sentences.push_back(other_measures());
+    }
     sentences.push_back(loudest_and_strongest());
     if (result_.withheld.empty()) {
       sentences.push_back(counts());
@@ -79,8 +83,9 @@ class Writer {
     const std::string reach = first.attainable < 0.95
                                   ? " where a perfect guide would reach " + number(first.attainable)
                                   : "";
-    const std::string tau =
-        "rank correlation τ-b " + number(first.tau) + " " + range(first.interval) + reach;
+    const std::string tau = "within layers its rank correlation with the |effect| of " +
+                            method(first) + " is τ-b " + number(first.tau) + " " +
+                            range(first.interval) + reach;
     const std::string beginning = "On " + these_prompts() + " " + measure;
     switch (first.guide) {
       case Guide::poor:
@@ -105,8 +110,8 @@ class Writer {
       return "no two " + noun(2) + " of a layer differ in both attention and effect";
     }
     if (!first.interval.exists()) {
-      return "rank correlation τ-b is " + number(first.tau) +
-             ", and there are too few groups for an interval";
+      return "within layers its rank correlation with the |effect| of " + method(first) +
+             " is τ-b " + number(first.tau) + ", and there are too few groups for an interval";
     }
     if (!(first.ceiling_interval.low >= kUsefulCeiling)) {
       return "effects measured on one half of them may not even rank the " + noun(2) +
@@ -115,6 +120,42 @@ class Writer {
              (first.ceiling_interval.exists() ? " " + range(first.ceiling_interval) : "");
     }
     return tau;
+  }
+
+  const std::string& method(const AttentionResult& result) const {
+    return input_.methods[result.method].name;
+  }
+  static std::string judged(const AttentionResult& result) {
+    return number(result.tau) + " " + range(result.interval) + ", " +
+           std::string(guide_name(result.guide));
+  }
+
+  // "With the |effect| of mean it is 0.05 [−0.1, 0.2], poor; …": one method may say what another
+  // does not.
+  std::string other_methods() const {
+    const AttentionResult& first = result_.attention.front();
+    std::vector<std::string> parts;
+    for (const AttentionResult& other : result_.attention) {
+      if (other.measure != first.measure || other.method == first.method) continue;
+      if (!other.interval.exists()) continue;
+      parts.push_back((parts.empty() ? "With the |effect| of " + method(other) + " it is "
+                                     : "with that of " + method(other) + " ") +
+                      judged(other));
+    }
+    return parts.empty() ? "" : join(parts, "; ") + ".";
+  }
+
+  std::string other_measures() const {
+    const AttentionResult& first = result_.attention.front();
+    std::vector<std::string> parts;
+    for (const AttentionResult& other : result_.attention) {
+      if (other.measure == first.measure || other.method != first.method) continue;
+      if (!other.interval.exists()) continue;
+      parts.push_back(input_.attention[other.measure].name + " " + judged(other));
+    }
+    return parts.empty() ? ""
+                         : "Other measures with the |effect| of " + method(first) + ": " +
+                               join(parts, "; ") + ".";
   }
 
   std::size_t loudest_with(Verdict verdict) const {
@@ -160,8 +201,9 @@ class Writer {
 
   std::string counts() const {
     const std::vector<std::size_t> open = with(Verdict::undetermined);
-    std::string text = "Of " + std::to_string(input_.units.size()) + " " +
-                       noun(input_.units.size()) + " " +
+    std::string text = "On the " + count_of(result_.estimation_prompts, "prompt") +
+                       " that nothing was chosen on, of " + std::to_string(input_.units.size()) +
+                       " " + noun(input_.units.size()) + " " +
                        std::to_string(with(Verdict::causal).size()) + " " +
                        (with(Verdict::causal).size() == 1 ? "is" : "are") + " causal, " +
                        std::to_string(with(Verdict::no_effect).size()) + " without effect, " +

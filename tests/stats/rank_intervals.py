@@ -6,7 +6,8 @@ figures of the section "Choices" in src/stats/README.md. Needs numpy; takes two 
 
 10 layers of 9 units, 100 clusters; effects 0.1 to 0.9 with noise; attention follows their order, follows
 it in part, or not at all. For each case: the expected tau, the share of 120 intervals that hold it, and
-what a perfect measure reaches beside what the ceiling predicts (probes/verdict/README.md).
+what a perfect measure reaches beside what the ceiling, tau between the effects of two halves of the
+clusters, predicts (probes/verdict/README.md).
 """
 import numpy as np
 
@@ -26,8 +27,8 @@ def tau(x, y):
 def case(attention, noise, exponential, rng):
     mean = 0.1 * (np.tile(np.arange(HEADS), LAYERS) + 1)
 
-    def sample():
-        shape = (UNITS, CLUSTERS)
+    def sample(clusters=CLUSTERS):
+        shape = (UNITS, clusters)
         x = rng.exponential(size=shape) - 1 if exponential else rng.standard_normal(shape)
         return mean[:, None] + noise * x
 
@@ -36,7 +37,7 @@ def case(attention, noise, exponential, rng):
 
     expected = np.mean([tau(attention, size(sample())) for _ in range(400)])
     perfect = np.mean([tau(mean, size(sample())) for _ in range(400)])
-    ceiling = np.mean([tau(size(sample()), size(sample())) for _ in range(400)])
+    ceiling = np.mean([tau(size(sample(CLUSTERS // 2)), size(sample(CLUSTERS // 2))) for _ in range(400)])
     covered = np.zeros(3)
     for _ in range(REPEATS):
         x = sample()
@@ -47,8 +48,9 @@ def case(attention, noise, exponential, rng):
         shift = estimate - draws.mean()
         intervals = [(low, high), (low + shift, high + shift), (2 * estimate - high, 2 * estimate - low)]
         covered += [a <= expected <= b for a, b in intervals]
-    predicted = 2 / np.pi * np.arcsin(np.sqrt(np.sin(np.pi / 2 * max(ceiling, 0))))
-    return expected, covered / REPEATS, perfect, predicted
+    of_half = np.sin(np.pi / 2 * max(ceiling, 0))
+    predicted = 2 / np.pi * np.arcsin(np.sqrt(2 * of_half / (1 + of_half)))
+    return expected, covered / REPEATS, perfect, ceiling, predicted
 
 
 def main():
@@ -56,14 +58,15 @@ def main():
     order = np.arange(HEADS)
     measures = {"equal": np.tile(order, LAYERS), "partial": np.tile(order * 5 % HEADS, LAYERS),
                 "unrelated": np.random.default_rng(5).permutation(UNITS)}
-    print("attention  noise shape        expected  percentile centred reflected   perfect predicted")
+    print("attention  noise shape        expected  percentile centred reflected   perfect ceiling predicted")
     for name, attention in measures.items():
         for noise in (0.3, 1.0, 3.0):
             for exponential in (False, True):
-                expected, covered, perfect, predicted = case(attention.astype(float), noise, exponential, rng)
+                expected, covered, perfect, ceiling, predicted = case(
+                    attention.astype(float), noise, exponential, rng)
                 print(f"{name:10} {noise:5} {'exponential' if exponential else 'normal':11} {expected:9.3f} "
-                      f"{covered[0]:11.3f} {covered[1]:7.3f} {covered[2]:9.3f} {perfect:9.3f} {predicted:9.3f}",
-                      flush=True)
+                      f"{covered[0]:11.3f} {covered[1]:7.3f} {covered[2]:9.3f} {perfect:9.3f} "
+                      f"{ceiling:7.3f} {predicted:9.3f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -23,10 +23,14 @@ TEST(VerdictSentences, LoudAndStrongAreDifferentHeads) {
   const VerdictResult got = judge(world.input, with_delta(.05));
   EXPECT_EQ(
       got.paragraph.substr(0, got.paragraph.find(" With answer")),
-      "On these 120 prompts attention mass points the wrong way: rank correlation τ-b −0.707 "
-      "[−0.707, −0.707]. The loudest head, 0.0, has no effect larger than ±0.05 logits; the "
-      "strongest head, 0.1 (−3.2 logits), ranks 4th of 4 in attention. Of 4 heads 1 is causal, 3 "
-      "without effect, 0 undetermined. The model with planted heads that is judged beside it "
+      "On these 120 prompts attention mass points the wrong way: within layers its rank "
+      "correlation with the |effect| of zero is τ-b −0.707 [−0.707, −0.707]. With the |effect| of "
+      "mean it is −0.707 [−0.707, −0.707], points the wrong way; with that of resample −0.707 "
+      "[−0.707, −0.707], points the wrong way. The loudest head, 0.0, has no effect larger than "
+      "±0.05 logits; the "
+      "strongest head, 0.1 (−3.2 logits), ranks 4th of 4 in attention. On the 60 prompts that "
+      "nothing was chosen on, of 4 heads 1 is causal, 3 without effect, 0 undetermined. The model "
+      "with planted heads that is judged beside it "
       "came out as planted.");
   EXPECT_NE(got.paragraph.find(" With answer and wrong answer swapped by a coin for each group, "
                                "which must leave no effect, the smallest p is "),
@@ -55,7 +59,7 @@ TEST(VerdictSentences, MarksAndSelfRepair) {
   std::fill_n(world.input.methods[0].random.begin() + 2 * 20, 20, 3.0);
   const std::string text = judge(world.input, with_delta(.1)).paragraph;
   for (const char* sentence :
-       {"Of 4 heads 2 are causal, 1 without effect, 1 undetermined (1 of them backed up)",
+       {"of 4 heads 2 are causal, 1 without effect, 1 undetermined (1 of them backed up)",
         "Removed alone, 0.1 has no effect, but others may stand in for it: its direct effect, or "
         "its effect once another is removed as well, may lie beyond ±0.1 logits.",
         "0.0 is unspecific: an unrelated pair of answers moves at least half as much.",

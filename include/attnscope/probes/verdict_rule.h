@@ -124,10 +124,10 @@ std::string_view guide_name(Guide guide);
 // Does an attention measure rank the units of a layer as their |effect| does?
 struct AttentionResult {
   std::size_t measure = 0, method = 0;
-  double tau = 0;      // stratified_tau_b by layer, estimation half
+  double tau = 0;      // stratified_tau_b by layer, over the prompts of both halves
   Interval interval;   // centred cluster bootstrap
   double p = 0;        // permutations within layers
-  double ceiling = 0;  // the same between the |effects| of the two halves
+  double ceiling = 0;  // the same between the |effects| of two halves, the mean over eight splits
   Interval ceiling_interval;
   double attainable = 0;  // what a perfect measure would reach with effects as uncertain as these
   Guide guide = Guide::cannot_tell;
@@ -163,8 +163,9 @@ struct VerdictResult {
   std::string paragraph;
 };
 
-// The tau that a perfect measure reaches against effects whose two halves agree by tau `ceiling`:
-// where ranks come from normal values, tau = 2/π asin ρ, and ρ = √reliability. 0 below 0.
+// The tau that a perfect measure reaches against effects of which two halves agree by tau
+// `ceiling`: where ranks come from normal values, tau = 2/π asin ρ, and ρ = √reliability; that of a
+// whole is 2r ÷ (1 + r) where that of a half is r (Spearman 1910; Brown 1910). 0 below 0.
 double attainable_tau(double ceiling);
 
 // Throws Error: VD01 (exit 2) when δ is not above 0, VD02 (exit 1) when arrays do not fit together.
