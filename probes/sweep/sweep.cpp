@@ -164,6 +164,7 @@ class Sweep {
         start_(Clock::now()) {}
 
   SweepPlan plan() const;
+  void check_budget(const SweepPlan& plan) const;
   SweepResult run();
 
  private:
@@ -435,6 +436,17 @@ void Sweep::verify(SweepResult& result) const {
   }
 }
 
+void Sweep::check_budget(const SweepPlan& plan) const {
+  if (settings_.budget > 0 && plan.memory_bytes > settings_.budget) {
+    throw Error(ErrorKind::limit, "SW10",
+                {.where = "--budget",
+                 .what = "the sweep needs more memory than allowed",
+                 .expected = "at most " + format_bytes(settings_.budget),
+                 .got = "about " + format_bytes(plan.memory_bytes),
+                 .next = "use fewer --threads or shorter prompts, or raise --budget"});
+  }
+}
+
 // A cell that exists on no prompt would say nothing.
 void Sweep::check_cells() const {
   for (const Cell& cell : cells_) {
@@ -450,14 +462,7 @@ void Sweep::check_cells() const {
 SweepResult Sweep::run() {
   SweepResult result;
   result.plan = plan();
-  if (settings_.budget > 0 && result.plan.memory_bytes > settings_.budget) {
-    throw Error(ErrorKind::limit, "SW10",
-                {.where = "--budget",
-                 .what = "the sweep needs more memory than allowed",
-                 .expected = "at most " + format_bytes(settings_.budget),
-                 .got = "about " + format_bytes(result.plan.memory_bytes),
-                 .next = "use fewer --threads or shorter prompts, or raise --budget"});
-  }
+  check_budget(result.plan);
   check_cells();
   result.n_cells = result.plan.cells;
   result.n_prompts = result.plan.prompts;
@@ -502,7 +507,10 @@ SweepResult Sweep::run() {
 SweepPlan plan_sweep(const Model& model, const std::vector<Cell>& cells,
                      const std::vector<SweepPrompt>& prompts, const SweepSettings& settings) {
   const OneComputeThread alone;
-  return Sweep(model, cells, prompts, settings).plan();
+  const Sweep sweep(model, cells, prompts, settings);
+  const SweepPlan plan = sweep.plan();
+  sweep.check_budget(plan);
+  return plan;
 }
 
 SweepResult run_sweep(const Model& model, const std::vector<Cell>& cells,

@@ -353,6 +353,7 @@ class BadArguments(CliTest):
                 self.refused(option, value, (option,))
         self.refused("--budget", "1,5G", ("--budget",))
         self.refused("--budget", "1", ("budget",), code=4)
+        self.refused("--budget", "1", "--dry-run", ("budget",), code=4)
 
     def test_contradictions(self):
         self.refused("--exact", "--naive", ("--naive", "--exact"))

@@ -343,6 +343,8 @@ TEST(SweepStores, OverTheBudget) {
   const Model model = fixture_model("llama");
   const std::vector<SweepPrompt> prompts = {{.row = sample_row(8), .target = {.answers = {5}}}};
   EXPECT_EQ(code_of([&] { run_sweep(model, cells(), prompts, {.budget = 100}); }), "SW10");
+  // A dry run must not promise what the run refuses.
+  EXPECT_EQ(code_of([&] { plan_sweep(model, cells(), prompts, {.budget = 100}); }), "SW10");
 }
 
 }  // namespace

@@ -156,6 +156,7 @@ struct SweepResult {
   }
 };
 
+// Throws Error (exit 4) over the budget, as run_sweep() would.
 SweepPlan plan_sweep(const Model& model, const std::vector<Cell>& cells,
                      const std::vector<SweepPrompt>& prompts, const SweepSettings& settings);
 
