@@ -127,7 +127,7 @@ INSTANTIATE_TEST_SUITE_P(Families, LowPrecision, ::testing::ValuesIn(cases()),
                          });
 
 // A real model's activations are far from those of random weights: some reach thousands.
-TEST(RealModel, ErrsInLowPrecisionAtMostTwiceAsMuchAsTheOriginal) {
+TEST(RealModelPrecision, ErrsInLowPrecisionAtMostTwiceAsMuchAsTheOriginal) {
   const char* models = std::getenv("ATTNSCOPE_MODELS");
   for (const std::string name : {"minilm", "smollm2"}) {
     const auto reference = material("models/" + name);
