@@ -43,7 +43,8 @@ class VerdictJob {
   int add_source(std::vector<SweepPrompt>& prompts) const;
   MeasureOptions measure_options() const;
   MeasureOptions control_options(const MeasureOptions& options) const;
-  void plan(const Model& model, const VerdictWorld& heads, ExperimentResult& outcome) const;
+  std::string plan_stages(const Model& model, const VerdictWorld& heads,
+                          ExperimentResult& outcome) const;
   std::string metric_unit() const;
   ExperimentRecord judge_world(const VerdictWorld& world, const MeasureOptions& options,
                                const PositiveControl& control, const std::string& options_json);
@@ -297,8 +298,9 @@ std::string describe(const PlannedStage& stage) {
          format_number(stage.flops / 1e12, 3) + " TFLOP\n";
 }
 
-void VerdictJob::plan(const Model& model, const VerdictWorld& heads,
-                      ExperimentResult& outcome) const {
+// Gives the stages to the result; returns them in words.
+std::string VerdictJob::plan_stages(const Model& model, const VerdictWorld& heads,
+                                    ExperimentResult& outcome) const {
   const MeasureOptions options = measure_options();
   outcome.stages = plan_verdict(heads, options);
   const auto add = [&](const VerdictWorld& world, const MeasureOptions& how) {
@@ -320,45 +322,30 @@ void VerdictJob::plan(const Model& model, const VerdictWorld& heads,
     list += "  " + std::to_string(i + 1) + " of " + std::to_string(outcome.stages.size()) + ": " +
             describe(stage);
   }
-  outcome.plan = count_of(heads.units.size(), "head") + " × " +
-                 count_of(methods_.size(), "method") + " × " +
-                 count_of(heads.prompts.size(), "prompt") + ", in stages that depend on what the " +
-                 "first one finds:\n" + list + "  together " + format_number(exact / 1e12, 3) +
-                 " to " + format_number(most / 1e12, 3) + " TFLOP; about " + format_bytes(memory) +
-                 " beside the weights\n";
+  return count_of(heads.units.size(), "head") + " × " + count_of(methods_.size(), "method") +
+         " × " + count_of(heads.prompts.size(), "prompt") + ", in stages that depend on what the " +
+         "first one finds:\n" + list + "  together " + format_number(exact / 1e12, 3) + " to " +
+         format_number(most / 1e12, 3) + " TFLOP; about " + format_bytes(memory) +
+         " beside the weights\n";
 }
 
 ExperimentResult VerdictJob::run() {
   const auto start = std::chrono::steady_clock::now();
   validate(spec_);
-  inputs_ = open_inputs(
-      {.model = spec_.model,
-       .pairs = spec_.pairs,
-       .encoding = spec_.encoding,
-       .needs = {.corrupt = CorruptUse::optional, .answers = answer_use(spec_.metric.metric)},
-       .strictness = strictness_of(spec_.strict),
-       .out = spec_.output.out,
-       .metric = spec_.metric,
-       .without_head = "a verdict needs one; `attnscope ablate --metric embedding-shift` does not"},
-      warnings_);
+  InputRequest request = measured_inputs(spec_, CorruptUse::optional);
+  request.without_head =
+      "a verdict needs one; `attnscope ablate --metric embedding-shift` does not";
+  inputs_ = open_inputs(request, warnings_);
   check_groups();
-  ExperimentResult outcome;
-  outcome.prompts = static_cast<std::int64_t>(inputs_.pairs.pairs.size());
-  outcome.clusters = inputs_.pairs.n_clusters;
-  outcome.misaligned = inputs_.pairs.misaligned;
+  ExperimentResult outcome = begin_result(inputs_, spec_.compute);
   const Model model =
       load_model(inputs_.checkpoint, spec_.compute, strictness_of(spec_.strict), warnings_);
   const VerdictWorld heads = world_of(model, UnitKind::head);
-  plan(model, heads, outcome);
-  if (context_.on_plan) context_.on_plan(outcome.plan);
+  const std::string plan = plan_stages(model, heads, outcome);
+  if (!announce_plan(plan, context_, spec_.output, warnings_, outcome)) return outcome;
+  if (!html_path().empty()) check_can_write(html_path(), html_mode());
   VerdictSpec resolved = spec_;
   resolved.compute = resolved_compute(spec_.compute, EngineChoice::automatic);
-  describe_run(resolved.compute, model_info(inputs_.checkpoint, {}).name, outcome);
-  if (spec_.output.dry_run) {
-    outcome.warnings = warnings_.lines();
-    return outcome;
-  }
-  if (!html_path().empty()) check_can_write(html_path(), html_mode());
   RunDescription description = description_of(FileKind::verdict, resolved, inputs_);
   description.shard_use = ShardUse::growing;
   ExperimentOutput output(description, context_, {}, warnings_);
