@@ -21,7 +21,7 @@ constexpr std::size_t kLoudest = 10;
 // Shares of the attainable tau up to which a measure is poor, from which it is good.
 constexpr double kPoor = 0.3, kGood = 0.5;
 // A single cut into halves would leave the ceiling to chance.
-constexpr int kCeilingSplits = 8;
+constexpr std::size_t kCeilingSplits = 8;
 
 // What a missing value costs: an effect that could not be measured everywhere is not known, while a
 // measure of attention may be undefined on some prompts.
@@ -139,15 +139,18 @@ std::vector<StatisticInterval> measure_taus(const VerdictInput& input,
                               IntervalMethod::centred, rank_options(options));
 }
 
-// Which of the `clusters` clusters are in the first half, by split.
-std::vector<std::vector<char>> first_halves(std::size_t clusters) {
-  std::vector<std::vector<char>> splits;
-  for (int split = 0; split < kCeilingSplits; ++split) {
-    std::vector<char> first;
-    for (const Half half : split_clusters(clusters, static_cast<std::uint64_t>(split))) {
-      first.push_back(half == Half::selection ? 1 : 0);
+// Which clusters are in either half of a split.
+struct ClusterHalves {
+  std::vector<char> first, second;
+};
+
+std::vector<ClusterHalves> ceiling_splits(std::size_t clusters) {
+  std::vector<ClusterHalves> splits(kCeilingSplits);
+  for (std::size_t s = 0; s < splits.size(); ++s) {
+    for (const Half half : split_clusters(clusters, s)) {
+      splits[s].first.push_back(half == Half::selection ? 1 : 0);
+      splits[s].second.push_back(half == Half::selection ? 0 : 1);
     }
-    splits.push_back(std::move(first));
   }
   return splits;
 }
@@ -162,17 +165,15 @@ std::vector<StatisticInterval> measure_ceilings(const VerdictInput& input,
     effects.push_back(whole.effects(m, input.units.size()));
   }
   const std::size_t clusters = effects.front().clusters();
-  const std::vector<std::vector<char>> splits = first_halves(clusters);
+  const std::vector<ClusterHalves> splits = ceiling_splits(clusters);
   const ClusterStatistic taus = [&](std::span<const double> weights, std::span<double> out) {
     for (std::size_t m = 0; m < effects.size(); ++m) {
       double sum = 0;
       int count = 0;
-      for (const std::vector<char>& first : splits) {
-        std::vector<char> second;
-        for (const char is_first : first) second.push_back(is_first == 0 ? 1 : 0);
+      for (const ClusterHalves& split : splits) {
         const double tau = stratified_tau_b(
-            effect_sizes(effects[m].at(weights, first), options.noise_floor),
-            effect_sizes(effects[m].at(weights, second), options.noise_floor), input.layers);
+            effect_sizes(effects[m].at(weights, split.first), options.noise_floor),
+            effect_sizes(effects[m].at(weights, split.second), options.noise_floor), input.layers);
         if (std::isnan(tau)) continue;
         sum += tau;
         ++count;
