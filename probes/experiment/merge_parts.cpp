@@ -3,9 +3,10 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "attnscope/data/pairs.h"
 #include "attnscope/probes/sweep_run.h"
 #include "attnscope/support/error.h"
 #include "attnscope/support/json.h"
@@ -45,17 +46,10 @@ EstimateOptions estimates_of(const ExperimentRecord& record) {
           .per_prompt = option_of(record, "per_prompt") != 0};
 }
 
-// Prompts of one group are one cluster, by first appearance; one without a group is its own.
 std::vector<int> clusters_of(const std::vector<PromptRecord>& prompts) {
-  std::map<std::string, int> known;
+  ClusterNumbers numbers;
   std::vector<int> clusters;
-  int next = 0;
-  for (const PromptRecord& prompt : prompts) {
-    int cluster = next;
-    if (!prompt.group.empty()) cluster = known.try_emplace(prompt.group, next).first->second;
-    if (cluster == next) ++next;
-    clusters.push_back(cluster);
-  }
+  for (const PromptRecord& prompt : prompts) clusters.push_back(numbers.of(prompt.group));
   return clusters;
 }
 

@@ -241,11 +241,8 @@ class PairSetBuilder {
     if (pair.corrupt && pair.corrupt->ids == pair.clean.ids) {
       unchanged_.add("line " + std::to_string(pair.line));
     }
-    pair.cluster = set_.n_clusters;
-    if (!pair.group.empty()) {
-      pair.cluster = clusters_.emplace(pair.group, set_.n_clusters).first->second;
-    }
-    if (pair.cluster == set_.n_clusters) ++set_.n_clusters;
+    pair.cluster = clusters_.of(pair.group);
+    set_.n_clusters = clusters_.count();
     set_.pairs.push_back(std::move(pair));
   }
 
@@ -301,11 +298,17 @@ class PairSetBuilder {
   const Tokenizer* tokenizer_;
   const PairOptions& options_;
   PairSet set_;
-  std::map<std::string, int> clusters_;
+  ClusterNumbers clusters_;
   Doubt bad_, misaligned_, several_, spaceless_, unchanged_, unnamed_;
 };
 
 }  // namespace
+
+int ClusterNumbers::of(const std::string& group) {
+  const int cluster = group.empty() ? count_ : known_.emplace(group, count_).first->second;
+  if (cluster == count_) ++count_;
+  return cluster;
+}
 
 PairSet read_pairs(const std::string& path, const Tokenizer* tokenizer, const PairOptions& options,
                    Warnings& warnings) {

@@ -78,6 +78,18 @@ struct PairOptions {
   EncodePromptOptions encode;
 };
 
+// Numbers clusters of prompts by first appearance: those of one group are one cluster, one without
+// a group is its own.
+class ClusterNumbers {
+ public:
+  int of(const std::string& group);
+  int count() const { return count_; }
+
+ private:
+  std::map<std::string, int> known_;
+  int count_ = 0;
+};
+
 struct PairSet {
   std::vector<EncodedPair> pairs;
   std::string source;  // file as given, or "--prompt"
