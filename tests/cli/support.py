@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
 
 BIN = pathlib.Path(os.environ["ATTNSCOPE_BIN"])
@@ -81,6 +82,20 @@ def pairs_file():
     path = scratch() / "pairs.jsonl"
     path.write_text(pairs_text())
     return path
+
+
+def stop_once_it_keeps_shards(arguments, out, number):
+    """Runs attnscope with `arguments` and `-o out`, sends the signal when OUT.parts is there, and
+    returns the exit status (0: it was done before) and what it wrote to stderr."""
+    process = subprocess.Popen([ATTNSCOPE, *map(str, arguments), "-o", out],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    parts = pathlib.Path(f"{out}.parts")
+    end = time.monotonic() + 60
+    while not parts.exists() and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.01)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    return process.returncode, err
 
 
 def headless_model(folder):

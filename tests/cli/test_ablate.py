@@ -5,8 +5,6 @@ import os
 import pathlib
 import re
 import signal
-import subprocess
-import time
 import unittest
 
 import support
@@ -207,18 +205,11 @@ class Files(CliTest):
         arguments = ["--pairs", support.pairs_file(), "--unit", "neuron", "--neurons", "*.*",
                      "--naive", "--verify", "0", "--resamples", "500", "--threads", "1", "--quiet"]
         path = self.folder / "x.h5"
-        process = subprocess.Popen([support.ATTNSCOPE, "ablate", "-m", support.MODEL,
-                                    *map(str, arguments), "-o", path],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        parts = pathlib.Path(f"{path}.parts")
-        end = time.monotonic() + 60
-        while not parts.exists() and process.poll() is None and time.monotonic() < end:
-            time.sleep(0.01)
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
-        if process.returncode == 0:
+        status, _ = support.stop_once_it_keeps_shards(["ablate", "-m", support.MODEL, *arguments],
+                                                      path, signal.SIGTERM)
+        if status == 0:
             self.skipTest("the sweep was done before the signal came")
-        self.assertEqual(process.returncode, 143)
+        self.assertEqual(status, 143)
         self.assertFalse(path.exists())
         self.assert_ok(ablate(*arguments, "-o", path, "--resume"))
         self.assert_ok(ablate(*arguments, "-o", self.folder / "y.h5"))

@@ -2,8 +2,6 @@
 import json
 import pathlib
 import signal
-import subprocess
-import time
 import unittest
 
 import support
@@ -200,22 +198,16 @@ class Files(CliTest):
         arguments = ["--site", "q,k,v,z,pattern", "--by", "layer,head,pos", "--naive", "--verify",
                      "0", "--threads", "1", "--quiet"]
         path = self.folder / "x.h5"
-        process = subprocess.Popen(
-            [support.ATTNSCOPE, "patch", "-m", support.MODEL, "--pairs", support.pairs_file(),
-             *FAST, *arguments, "-o", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        parts = pathlib.Path(f"{path}.parts")
-        end = time.monotonic() + 60
-        while not parts.exists() and process.poll() is None and time.monotonic() < end:
-            time.sleep(0.01)
-        process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=60)
-        if process.returncode == 0:
+        status, _ = support.stop_once_it_keeps_shards(
+            ["patch", "-m", support.MODEL, "--pairs", support.pairs_file(), *FAST, *arguments], path,
+            signal.SIGKILL)
+        if status == 0:
             self.skipTest("the sweep was done before the signal came")
         self.assertFalse(path.exists())
         self.assert_ok(patch(*arguments, "-o", path, "--resume"))
         self.assert_ok(patch(*arguments, "-o", self.folder / "y.h5"))
         self.assertEqual(path.read_bytes(), (self.folder / "y.h5").read_bytes())
-        self.assertFalse(parts.exists())
+        self.assertFalse(pathlib.Path(f"{path}.parts").exists())
 
 
 class BadInput(CliTest):

@@ -1,9 +1,6 @@
 """attnscope verdict: the finding, its file and its report, and every bad input."""
 import json
-import pathlib
 import signal
-import subprocess
-import time
 import unittest
 
 import support
@@ -130,18 +127,12 @@ class Files(CliTest):
     def test_a_signal_stops_it_and_resume_gives_the_same_bytes(self):
         arguments = ["--resamples", "500", "--verify", "0", "--threads", "1", "--naive"]
         path = self.folder / "x.h5"
-        process = subprocess.Popen(
-            [support.ATTNSCOPE, "verdict", "-m", support.MODEL, "--pairs", support.pairs_file(),
-             *arguments, "-o", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        parts = pathlib.Path(f"{path}.parts")
-        end = time.monotonic() + 60
-        while not parts.exists() and process.poll() is None and time.monotonic() < end:
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
-        if process.returncode == 0:
+        status, err = support.stop_once_it_keeps_shards(
+            ["verdict", "-m", support.MODEL, "--pairs", support.pairs_file(), *arguments], path,
+            signal.SIGINT)
+        if status == 0:
             self.skipTest("the verdict was done before the signal came")
-        self.assertEqual(process.returncode, 130)
+        self.assertEqual(status, 130)
         self.assertIn("of 4: ", err.decode())
         self.assertIn("run it again" if b"nothing was committed" in err else "--resume",
                       err.decode())
