@@ -262,7 +262,8 @@ class Interrupted(CliTest):
                 folder = self.folder / verb
                 folder.mkdir()
                 process = started(slow(verb, folder / "x.h5"), folder / "x.h5.lock")
-                shutil.rmtree(folder)
+                # Renamed at once: files come and go in the folder while one removes it.
+                folder.rename(self.folder / f"{verb}-gone")
                 out, err = process.communicate(timeout=120)
                 self.assertEqual(process.returncode, 3, (out, err))
                 self.assertRegex(err.decode(), support.ERROR_LINE)
