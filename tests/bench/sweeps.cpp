@@ -121,8 +121,8 @@ void reset_peak() {
   std::ofstream("/proc/self/clear_refs") << "5";
 }
 
-std::string two(double value) {
-  return format_number(value, 3);
+std::string three_digits(double value) {
+  return value < 1000 ? format_number(value, 3) : std::to_string(std::llround(value));
 }
 
 void measure(const Model& model, const std::string& name, const Job& job, int length) {
@@ -155,17 +155,19 @@ void measure(const Model& model, const std::string& name, const Job& job, int le
   const double naive = (naive_seconds(kMany) - few) / static_cast<double>(kMany - kFew) *
                        static_cast<double>(cells.size());
   const std::string of = name + ", " + job.label + ", n = " + std::to_string(length);
-  row(of + ", CPU s against its operations (" + two(plan.flops / 1e9) + " GFLOP at " +
-          two(rate / 1e9) + " GFLOP/s)",
-      two(fast), two(plan.flops / rate), two(fast * rate / plan.flops), "<= " + two(job.bar));
-  row(of + ", naive loop, efficiency", two(naive), two(plan.naive_flops / rate),
-      two(plan.naive_flops / rate / naive), ">= 0.7");
-  row(of + ", against the naive loop (operations: " + two(plan.naive_flops / plan.flops) + " x)",
-      two(fast), two(naive), two(naive / fast) + " x",
-      ">= " + two(0.95 * plan.naive_flops / plan.flops) + " x");
+  row(of + ", CPU s against its operations (" + three_digits(plan.flops / 1e9) + " GFLOP at " +
+          three_digits(rate / 1e9) + " GFLOP/s)",
+      three_digits(fast), three_digits(plan.flops / rate), three_digits(fast * rate / plan.flops),
+      "<= " + three_digits(job.bar));
+  row(of + ", naive loop, efficiency", three_digits(naive), three_digits(plan.naive_flops / rate),
+      three_digits(plan.naive_flops / rate / naive), ">= 0.7");
+  row(of + ", against the naive loop (operations: " + three_digits(plan.naive_flops / plan.flops) +
+          " x)",
+      three_digits(fast), three_digits(naive), three_digits(naive / fast) + " x",
+      ">= " + three_digits(0.95 * plan.naive_flops / plan.flops) + " x");
   const auto planned = static_cast<double>(plan.memory_bytes);
-  row(of + ", MiB beside the weights, against the plan", two(used / 0x1p20), two(planned / 0x1p20),
-      two(used / planned), "<= 1.1");
+  row(of + ", MiB beside the weights, against the plan", three_digits(used / 0x1p20),
+      three_digits(planned / 0x1p20), three_digits(used / planned), "<= 1.1");
 }
 
 int run(const std::string& what, int length, const std::string& name, const std::string& folder) {
