@@ -35,7 +35,8 @@ void add_file_options(Verb& verb, const std::string& need, Corrupt corrupt, Pair
             "answer       what should come next, as written, as in \" Mary\"; also correct,\n"
             "             target, io; as ids answer_id; in .jsonl a list is allowed\n"
             "wrong        what should not; also incorrect, distractor; as ids wrong_id\n"
-            "group        pairs of one group are counted as one draw; also cluster, template\n"
+            "group        pairs of one group are counted as one draw, and so are groups of the\n"
+            "             same pairs; also cluster, template\n"
             "label        class number, for --metric label-logit\n"
             "Any other column is kept; one that holds words of the prompt names their positions.\n"
             ".csv and .tsv name the columns in their first line, .jsonl has an object a line,\n"
@@ -134,6 +135,11 @@ void add_experiment_output_options(Options& options, DeliveryOptions& output) {
                     "gets its hash, the time and the command line",
                     output.out);
   add_long_run_options(options, output);
+}
+
+void add_per_prompt_option(Options& options, SweepOptions& sweep) {
+  options.flag({"--per-prompt", "", "also give the effect on each prompt, in -o or --json"},
+               sweep.per_prompt);
 }
 
 void add_units_note(Verb& verb) {

@@ -22,6 +22,8 @@ void add_metric_options(Verb& verb, MetricOptions& metric);
 void add_sweep_options(Options& options, SweepOptions& sweep);
 // -o and what belongs to it; without -o an experiment prints and writes nothing.
 void add_experiment_output_options(Options& options, DeliveryOptions& output);
+// --per-prompt, for a verb that stores what it measures on each prompt.
+void add_per_prompt_option(Options& options, SweepOptions& sweep);
 // What units are called.
 void add_units_note(Verb& verb);
 
@@ -39,8 +41,7 @@ void add_sweep_verb_options(Verb& verb, Spec& spec, void (*add_what)(Verb& verb,
   add_compute_options(options, spec.compute);
   add_sweep_options(options, spec.sweep);
   add_experiment_output_options(options, spec.output);
-  options.flag({"--per-prompt", "", "also give the effect on each prompt, in -o or --json"},
-               spec.sweep.per_prompt);
+  add_per_prompt_option(options, spec.sweep);
   add_shard_option(options, "cells", spec.shard);
   options.group("Strictness");
   add_rule_options(options, spec.strict, spec.fail_on_nan);

@@ -53,8 +53,7 @@ int run_verdict(const Command& command, const CommandLine& line) {
     options.text({"--html", "FILE",
                   "the report as one page for a browser (default: the name of -o with .html)"},
                  spec.html);
-    options.flag({"--per-prompt", "", "also store the effect on each prompt"},
-                 spec.sweep.per_prompt);
+    add_per_prompt_option(options, spec.sweep);
     options.group("Strictness");
     add_rule_options(options, spec.strict, spec.fail_on_nan);
     verb.note(

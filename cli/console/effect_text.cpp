@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "attnscope/support/text.h"
 #include "attnscope/support/utf8.h"
@@ -36,13 +35,6 @@ std::string interval_text(double low, double high) {
 
 std::string safe(const std::string& text) {
   return escape_untrusted(text, 4096);
-}
-
-double smallest_p(const ExperimentRecord& record) {
-  const auto options = nlohmann::json::parse(record.spec_json, nullptr, false);
-  if (!options.is_object() || !options.contains("resamples")) return 0;
-  const auto& draws = options["resamples"];
-  return draws.is_number_unsigned() ? 1 / (1 + draws.get<double>()) : 0;
 }
 
 std::string p_text(double p, double smallest) {

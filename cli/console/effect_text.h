@@ -15,9 +15,7 @@ inline constexpr const char* kNone = "-";
 std::string number_text(double value, int digits = 4);
 std::string interval_text(double low, double high);
 
-// The smallest p that the record's draws can give; 0 where it does not say how many they were.
-double smallest_p(const ExperimentRecord& record);
-// "≤0.0001" for the smallest: with more draws it might have been less.
+// "≤0.0001" for the smallest that draws can give: with more of them it might have been less.
 std::string p_text(double p, double smallest);
 
 // Text of a file or of a user, safe on a terminal.

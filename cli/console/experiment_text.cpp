@@ -50,7 +50,7 @@ std::string table_of(const EffectView& table, int method, const std::vector<int>
   const bool verdicts = table.record().integer("verdict") != nullptr;
   if (verdicts) columns.push_back({"verdict"});
   Table text(columns);
-  const double smallest = smallest_p(table.record());
+  const double smallest = table.smallest_p();
   for (const int cell : cells) {
     const std::int64_t n = table.n(method, cell);
     Table::Row row = {

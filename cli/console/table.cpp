@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "console/wrap.h"
+
 namespace attnscope::console {
 
 std::string Table::text_of(const std::vector<Column>& columns, std::size_t rows,
@@ -33,8 +35,30 @@ std::string Table::text_of(const std::vector<Column>& columns, std::size_t rows,
   return out;
 }
 
-std::string Table::text() const {
-  return text_of(columns_, rows_.size(), [this](std::size_t r) { return rows_[r]; });
+std::vector<Table::Row> Table::wrapped_rows(int columns) const {
+  constexpr int kLeast = 24;  // of a column that is worth wrapping
+  int before = 0;
+  for (std::size_t c = 0; c + 1 < columns_.size(); ++c) {
+    int width = display_width(columns_[c].title);
+    for (const Row& row : rows_) width = std::max(width, display_width(row[c]));
+    before += width + 2;
+  }
+  if (columns - before < kLeast) return rows_;
+  std::vector<Row> rows;
+  for (const Row& row : rows_) {
+    Row next = row;
+    for (std::string& line : wrapped_lines(row.back(), columns - before)) {
+      next.back() = std::move(line);
+      rows.push_back(next);
+      std::fill(next.begin(), next.end(), "");
+    }
+  }
+  return rows;
+}
+
+std::string Table::text(int columns) const {
+  const std::vector<Row> rows = wrapped_rows(columns);
+  return text_of(columns_, rows.size(), [&](std::size_t r) { return rows[r]; });
 }
 
 }  // namespace attnscope::console

@@ -27,9 +27,13 @@ class Table {
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
   // Cells must be valid UTF-8 without control characters.
   void add(Row cells) { rows_.push_back(std::move(cells)); }
-  std::string text() const;
+  // Where it is wider than `columns`, the last column is wrapped, if there is room for that; 0: no
+  // wrapping.
+  std::string text(int columns = 0) const;
 
  private:
+  std::vector<Row> wrapped_rows(int columns) const;
+
   std::vector<Column> columns_;
   std::vector<Row> rows_;
 };

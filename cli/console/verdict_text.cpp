@@ -11,6 +11,7 @@
 #include "console/interval_text.h"
 #include "console/output.h"
 #include "console/table.h"
+#include "console/wrap.h"
 
 namespace attnscope::console {
 namespace {
@@ -44,7 +45,7 @@ std::string verdict_of(const EffectView& table, int cell) {
 }
 
 // `noun` is what the units are, in the plural.
-std::string table_of(const ExperimentRecord& record, const std::string& noun) {
+std::string table_of(const ExperimentRecord& record, const std::string& noun, int width) {
   const EffectView table(record);
   std::vector<int> cells = by_strength(table);
   cells.resize(std::min(cells.size(), kRows));
@@ -71,12 +72,40 @@ std::string table_of(const ExperimentRecord& record, const std::string& noun) {
   const std::string which = all > cells.size() ? "The " + std::to_string(cells.size()) +
                                                      " strongest of " + std::to_string(all) + " "
                                                : "All " + std::to_string(all) + " ";
-  return which + noun + ": the effect under each method; direct: the part of the effect of " +
-         safe(table.method_name(0)) + " that passes through no later layer:\n" + text.text() +
-         interval_reasons(table);
+  return wrapped(which + noun +
+                     ": the effect under each method; direct: the part of the effect of " +
+                     safe(table.method_name(0)) + " that passes through no later layer:\n",
+                 width) +
+         text.text() + wrapped(interval_reasons(table), width);
 }
 
-std::string controls_of(const ExperimentRecord& record) {
+// Every measure with every method.
+std::string ranks_of(const ExperimentRecord& record, int width) {
+  const EffectView table(record);
+  if (table.measures() == 0 || record.array("rank_correlation") == nullptr) return "";
+  Table text({{"measure"},
+              {"|effect| of"},
+              {"τ-b", Align::right},
+              {"95 % interval"},
+              {"p", Align::right}});
+  for (int m = 0; m < table.methods(); ++m) {
+    for (int a = 0; a < table.measures(); ++a) {
+      text.add({safe(table.measure_name(a)), safe(table.method_name(m)),
+                number_text(table.by_measure("rank_correlation", m, a), kDigits),
+                interval_text(table.by_measure("rank_correlation_low", m, a),
+                              table.by_measure("rank_correlation_high", m, a)),
+                p_text(table.by_measure("rank_correlation_p", m, a), table.smallest_rank_p())});
+    }
+  }
+  return "\n" +
+         wrapped(
+             "Rank correlation of attention with |effect|, within layers; the interval is by "
+             "drawing groups of prompts again, p by shuffling units within layers:\n",
+             width) +
+         text.text();
+}
+
+std::string controls_of(const ExperimentRecord& record, int width) {
   const NamedTexts* names = record.text("controls");
   const NamedTexts* results = record.text("control_results");
   const NamedTexts* details = record.text("control_details");
@@ -85,7 +114,13 @@ std::string controls_of(const ExperimentRecord& record) {
   for (std::size_t i = 0; i < names->values.size(); ++i) {
     text.add({safe(names->values[i]), safe(results->values[i]), safe(details->values[i])});
   }
-  return text.text();
+  return text.text(width);
+}
+
+// The paragraph says why a verdict is withheld, too.
+std::string finding_of(const ExperimentRecord& record, int width) {
+  const std::string paragraph = joined_texts(record, "paragraph");
+  return wrapped(paragraph.empty() ? joined_texts(record, "withheld") : paragraph, width);
 }
 
 std::string written_of(const ExperimentResult& result) {
@@ -97,17 +132,15 @@ std::string written_of(const ExperimentResult& result) {
 
 }  // namespace
 
-std::string verdict_text(const ExperimentResult& result) {
+std::string verdict_text(const ExperimentResult& result, int columns) {
   const ExperimentRecord& record = result.record;
-  std::string text = joined_texts(record, "paragraph") + "\n";
-  if (const std::string why = joined_texts(record, "withheld"); !why.empty()) {
-    text += "withheld: " + why + "\n";
-  }
-  text += heading_text(result) + "\n" + table_of(record, "heads");
+  std::string text = finding_of(record, columns) + "\n" + heading_text(result) + "\n" +
+                     table_of(record, "heads", columns) + ranks_of(record, columns);
   for (const ExperimentRecord& further : result.further_records) {
-    text += "\n" + joined_texts(further, "paragraph") + table_of(further, "key-value heads");
+    text += "\n" + finding_of(further, columns) + table_of(further, "key-value heads", columns) +
+            ranks_of(further, columns);
   }
-  text += "\n" + controls_of(record) + "\n" + checks_text(result);
+  text += "\n" + controls_of(record, columns) + "\n" + checks_text(result);
   return text + (result.path.empty() ? "--json prints" : "--json and the file hold") +
          " every unit, with intervals.\n" + written_of(result);
 }

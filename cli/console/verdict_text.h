@@ -8,7 +8,8 @@
 
 namespace attnscope::console {
 
-// The finding, one table of the strongest units, the controls, and what was written.
-std::string verdict_text(const ExperimentResult& result);
+// The finding, tables of the strongest units and of the rank correlations, the controls, and what
+// was written; sentences in lines of `columns` (wrap.h).
+std::string verdict_text(const ExperimentResult& result, int columns = 0);
 
 }  // namespace attnscope::console

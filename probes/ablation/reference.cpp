@@ -96,6 +96,20 @@ ReferenceMeans reference_means(const Model& model, const std::vector<TokenRow>& 
   return summer.means(tokens, static_cast<std::int64_t>(rows.size()));
 }
 
+void check_equal_lengths(const std::vector<SweepPrompt>& prompts,
+                         const std::vector<TokenRow>& reference) {
+  const std::size_t length = reference.at(0).ids.size();
+  for (const SweepPrompt& prompt : prompts) {
+    if (prompt.row.ids.size() == length) continue;
+    throw Error(ErrorKind::input, "AB10",
+                {.where = "--method mean-pos",
+                 .what = "means by position need prompts of one length",
+                 .expected = count_of(length, "token"),
+                 .got = std::to_string(prompt.row.ids.size()),
+                 .next = "use --method mean, or prompts of one template"});
+  }
+}
+
 void draw_donors(std::vector<SweepPrompt>& prompts, const std::vector<int>& clusters,
                  std::uint64_t seed) {
   constexpr std::uint64_t kDonorStream = 0xD0904ULL;

@@ -115,18 +115,4 @@ at::Tensor read_vector(const std::string& path) {
   return at::tensor(values, at::TensorOptions(at::kDouble));
 }
 
-void check_equal_lengths(const std::vector<SweepPrompt>& prompts,
-                         const std::vector<TokenRow>& reference) {
-  const std::size_t length = reference.at(0).ids.size();
-  for (const SweepPrompt& prompt : prompts) {
-    if (prompt.row.ids.size() == length) continue;
-    throw Error(ErrorKind::input, "AB10",
-                {.where = "--method mean-pos",
-                 .what = "means by position need prompts of one length",
-                 .expected = count_of(length, "token"),
-                 .got = std::to_string(prompt.row.ids.size()),
-                 .next = "use --method mean, or prompts of one template"});
-  }
-}
-
 }  // namespace attnscope

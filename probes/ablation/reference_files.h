@@ -20,8 +20,4 @@ std::vector<TokenRow> read_reference_rows(const AblateSpec& spec, const Experime
 // Throws Error AB5n (exit 2).
 at::Tensor read_vector(const std::string& path);
 
-// Throws Error AB10 (exit 2) where prompts have another length than those whose means they get.
-void check_equal_lengths(const std::vector<SweepPrompt>& prompts,
-                         const std::vector<TokenRow>& reference);
-
 }  // namespace attnscope

@@ -46,7 +46,7 @@ void check_measured(const InputRequest& request, const ModelConfig& config) {
                .next = "leave --at out"});
 }
 
-// Copies of a prompt in several groups are no independent draws.
+// Copies of a prompt in groups that differ otherwise are no independent draws.
 void warn_of_copies(const PairSet& set, Warnings& warnings) {
   std::map<std::vector<std::int64_t>, int> group_of;
   std::uint64_t copies = 0;
@@ -55,9 +55,11 @@ void warn_of_copies(const PairSet& set, Warnings& warnings) {
     if (!added && found->second != pair.cluster) ++copies;
   }
   if (copies == 0) return;
-  warnings.add(count_of(copies, "pair") +
-               " repeat the clean prompt of another group and count as independent draws all the "
-               "same, so intervals come out too narrow; give copies one group");
+  const bool one = copies == 1;
+  warnings.add(count_of(copies, "pair") + (one ? " repeats" : " repeat") +
+               " the clean prompt of another group and " + (one ? "counts" : "count") +
+               " as an independent draw all the same, so intervals come out too narrow; give "
+               "such pairs one group");
 }
 
 std::string sidecar_of(const RunDescription& run, const ExperimentContext& context,
@@ -99,7 +101,7 @@ ExperimentInputs open_inputs(const InputRequest& request, Warnings& warnings) {
   inputs.pairs = load_pairs(request.pairs, request.encoding,
                             inputs.tokenizer ? &*inputs.tokenizer : nullptr, needs, warnings);
   check_prompts(inputs, request.pairs);
-  warn_of_copies(inputs.pairs, warnings);
+  if (request.metric) warn_of_copies(inputs.pairs, warnings);
   return inputs;
 }
 

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "attnscope/data/pairs.h"
 #include "attnscope/probes/sweep_run.h"
 #include "attnscope/support/error.h"
 #include "attnscope/support/json.h"
@@ -46,21 +45,23 @@ EstimateOptions estimates_of(const ExperimentRecord& record) {
           .per_prompt = option_of(record, "per_prompt") != 0};
 }
 
-std::vector<int> clusters_of(const std::vector<PromptRecord>& prompts) {
-  ClusterNumbers numbers;
-  std::vector<int> clusters;
-  for (const PromptRecord& prompt : prompts) clusters.push_back(numbers.of(prompt.group));
-  return clusters;
+const std::vector<std::int64_t>& clusters_of(const ExperimentRecord& record) {
+  const NamedIntegers* clusters = record.integer(kClusterOfPrompt);
+  if (clusters == nullptr) {
+    fail_parts(record.name, std::string("a part lacks the array ") + kClusterOfPrompt);
+  }
+  return clusters->values;
 }
 
 // The same record of every part.
 using Pieces = std::vector<const ExperimentRecord*>;
 
-EffectsTable whole_table(const Pieces& pieces, const std::vector<PromptRecord>& prompts) {
+EffectsTable whole_table(const Pieces& pieces) {
   const ExperimentRecord& first = *pieces.front();
+  const std::vector<std::int64_t>& clusters = clusters_of(first);
   EffectsTable table = {.methods = first.text("methods")->values,
                         .baseline = array_of(first, "baseline").values,
-                        .clusters = clusters_of(prompts)};
+                        .clusters = {clusters.begin(), clusters.end()}};
   for (const ExperimentRecord* piece : pieces) {
     const std::vector<std::string>& names = piece->text("cells")->values;
     for (std::size_t c = 0; c < names.size(); ++c) {
@@ -93,13 +94,14 @@ void check_piece(const ExperimentRecord& first, const ExperimentRecord& piece,
     }
   }
   if (piece.name != first.name || piece.text("methods")->values != first.text("methods")->values ||
-      piece.spec_json != first.spec_json) {
-    fail_parts(piece.name, "the parts hold other methods or options");
+      piece.spec_json != first.spec_json || clusters_of(piece) != clusters_of(first)) {
+    fail_parts(piece.name, "the parts hold other methods, options or groups of prompts");
   }
   const std::size_t values =
       piece.text("methods")->values.size() * piece.text("cells")->values.size() * prompts;
   if (array_of(piece, "per_prompt").values.size() != values ||
-      array_of(piece, "baseline").values.size() != prompts) {
+      array_of(piece, "baseline").values.size() != prompts ||
+      clusters_of(piece).size() != prompts) {
     fail_parts(piece.name, "the effects on each prompt are not those of the prompts of the run");
   }
 }
@@ -131,7 +133,7 @@ ExperimentRecord whole_record(const Pieces& pieces, const std::vector<PromptReco
   whole.metric = first.metric;
   whole.spec_json = first.spec_json;
   whole.attributes = first.attributes;
-  const EffectsTable table = whole_table(pieces, prompts);
+  const EffectsTable table = whole_table(pieces);
   const EstimateOptions options = estimates_of(first);
   add_effects(table, options, whole);
   if (const NamedArray* other = first.array("donor_baseline")) {

@@ -232,12 +232,20 @@ void add_effects(const EffectsTable& table, const EstimateOptions& options,
     record.integers.push_back(std::move(*index));
   }
   record.arrays.push_back({"baseline", {"prompt"}, {n_prompts}, table.baseline});
+  add_clusters(table.clusters, record);
   if (options.per_prompt) {
     record.arrays.push_back({"per_prompt",
                              {"method", "cell", "prompt"},
                              {n_methods, n_cells, n_prompts},
                              table.effects});
   }
+}
+
+void add_clusters(const std::vector<int>& clusters, ExperimentRecord& record) {
+  record.integers.push_back({kClusterOfPrompt,
+                             {"prompt"},
+                             {static_cast<std::int64_t>(clusters.size())},
+                             {clusters.begin(), clusters.end()}});
 }
 
 void add_recovery(const EffectsTable& table, const RecoveryInputs& inputs,

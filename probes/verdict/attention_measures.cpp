@@ -17,9 +17,18 @@ namespace {
 // alike.
 enum Measure : std::size_t { kMass, kLargest, kFocus, kWeighted, kSource, kMeasures };
 enum FurtherTrait : std::size_t { kSink = kMeasures, kOutput, kValues };
-constexpr std::array<const char*, kMeasures> kNames = {"attention mass", "largest weight", "focus",
-                                                       "norm-weighted attention",
-                                                       "attention to the answer's source"};
+struct MeasureText {
+  const char* name;
+  const char* meaning;
+};
+constexpr std::array<MeasureText, kMeasures> kTexts = {{
+    {"attention mass", "what a row gives to keys other than the first token and itself"},
+    {"largest weight", "the largest weight of a row, the first token left out"},
+    {"focus", "minus the entropy of a row in nats: 0 where all weight is on one key"},
+    {"norm-weighted attention",
+     "the sum over keys of weight × length of what the key's value adds to the residual"},
+    {"attention to the answer's source", "what a row gives to the tokens that the answer is from"},
+}};
 
 // Rows of every pattern at some positions, and the norms of what the keys carry.
 class RowKeeper final : public Observer {
@@ -135,7 +144,8 @@ UnitAttention measure_attention(const VerdictWorld& world, Engine engine) {
   UnitAttention out;
   out.measures.resize(used);
   for (std::size_t i = 0; i < used; ++i) {
-    out.measures[i].name = kNames[i];
+    out.measures[i].name = kTexts[i].name;
+    out.measures[i].meaning = kTexts[i].meaning;
     out.measures[i].values.assign(world.units.size() * n_prompts, kNotMeasured);
   }
   out.traits.assign(world.units.size() * kTraits, 0);

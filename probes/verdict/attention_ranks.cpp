@@ -13,8 +13,6 @@
 namespace attnscope {
 namespace {
 
-// Draws for intervals and p of rank correlations, which need no far tail.
-constexpr int kMostDraws = 2000;
 // Below this share of the largest, an effect is rounding whatever the noise floor says.
 constexpr double kRounding = 1e-9;
 constexpr std::size_t kLoudest = 10;
@@ -81,7 +79,7 @@ class WeightedMeans {
 };
 
 ResamplingOptions rank_options(const VerdictOptions& options) {
-  return {.draws = std::min(options.draws, kMostDraws),
+  return {.draws = std::min(options.draws, kMostRankDraws),
           .seed = options.seed,
           .stream = 1,
           .threads = options.threads};
@@ -264,10 +262,13 @@ PickedUnits pick_units(const VerdictInput& input, const VerdictOptions& options)
   PickedUnits picked;
   const std::vector<double> sizes =
       effect_sizes(over_all(selection.effects(effects, units)), options.noise_floor);
-  for (std::size_t u = 1; u < units; ++u) {
-    if (rank(sizes[u]) > rank(sizes[picked.strongest])) picked.strongest = u;
+  for (std::size_t u = 0; u < units; ++u) {
+    if (std::isnan(sizes[u])) continue;
+    if (!picked.strongest || sizes[u] > sizes[*picked.strongest]) picked.strongest = u;
   }
-  picked.strongest_effect = over_all(estimation.effects(effects, units))[picked.strongest];
+  if (picked.strongest) {
+    picked.strongest_effect = over_all(estimation.effects(effects, units))[*picked.strongest];
+  }
   if (input.attention.empty()) return picked;
 
   const AttentionMeasure& attention = input.attention.front();
@@ -279,10 +280,11 @@ PickedUnits pick_units(const VerdictInput& input, const VerdictOptions& options)
   });
   order.resize(std::min(kLoudest, std::max<std::size_t>(1, units / 3)));
   picked.loudest = order;
+  if (!picked.strongest) return picked;
   const std::vector<double> later = over_all(estimation.attention(attention, units));
   picked.strongest_rank =
       1 + static_cast<std::size_t>(std::count_if(later.begin(), later.end(), [&](double value) {
-        return rank(value) > rank(later[picked.strongest]);
+        return rank(value) > rank(later[*picked.strongest]);
       }));
   return picked;
 }

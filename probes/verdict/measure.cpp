@@ -7,6 +7,7 @@
 #include "attnscope/probes/direct_effects.h"
 #include "attnscope/stats/matching.h"
 #include "attnscope/support/error.h"
+#include "attnscope/support/text.h"
 
 namespace attnscope {
 namespace {
@@ -49,7 +50,9 @@ class Measurer {
   std::vector<TokenRow> reference_rows() const;
   void check_delta() const;
   void measure_totals();
+  void check_baselines(const std::vector<double>& corrupt) const;
   void find_delta();
+  void estimate();
   void measure_conditional();
   void measure_random();
   void measure_joint();
@@ -60,7 +63,6 @@ class Measurer {
   }
   double mean_over(Half half, const std::vector<double>& values, std::size_t row) const;
   std::vector<std::size_t> strongest(Half half) const;
-  std::vector<CausalUnit> causal() const;
   std::vector<std::vector<std::size_t>> matched_to(const std::vector<std::size_t>& target) const;
 
   const VerdictWorld& world_;
@@ -105,8 +107,11 @@ void Measurer::measure_totals() {
   const bool by_position = std::find(options_.methods.begin(), options_.methods.end(),
                                      AblationMethod::mean_pos) != options_.methods.end();
   if (means) {
+    const std::vector<TokenRow> rows = reference_rows();
+    // One half may be of one length and the other half of another.
+    if (by_position) check_equal_lengths(world_.prompts, rows);
     values_.means = reference_means(
-        world_.model, reference_rows(), hooks_of(world_.units, world_.model.config()),
+        world_.model, rows, hooks_of(world_.units, world_.model.config()),
         by_position ? PositionMeans::on : PositionMeans::off, options_.sweep.engine);
   }
   std::vector<Cell> cells;
@@ -134,7 +139,7 @@ void Measurer::measure_totals() {
   throw Error(ErrorKind::input, "VD10",
               {.where = "--delta",
                .what = "the smallest effect of interest cannot be derived: there are no corrupt "
-                       "prompts, they do not differ in the metric, or it is NaN on one of them",
+                       "prompts, or they do not differ in the metric",
                .next = "give it, in units of the metric"});
 }
 
@@ -143,6 +148,27 @@ void Measurer::check_delta() const {
   const MetricChoice metric = options_.sweep.metric;
   const bool logits = metric == MetricChoice::logit_diff || metric == MetricChoice::label_logit;
   if (!options_.delta && !world_.has_corrupt && !logits) fail_delta();
+}
+
+// Names the prompts on which the metric is no number.
+void Measurer::check_baselines(const std::vector<double>& corrupt) const {
+  std::size_t count = 0;
+  std::string first;
+  for (std::size_t p = 0; p < n_prompts_; ++p) {
+    const bool known =
+        std::isfinite(out_.totals.baseline[p]) && (corrupt.empty() || std::isfinite(corrupt[p]));
+    if (known) continue;
+    if (count == 0 && !world_.places.empty()) first = ", the first is " + world_.places[p];
+    ++count;
+  }
+  if (count == 0) return;
+  throw Error(ErrorKind::input, "VD13",
+              {.where = "--metric " + choice_name(options_.sweep.metric),
+               .what = "NaN or infinite on " + std::to_string(count) + " of " +
+                       count_of(n_prompts_, "prompt") + first +
+                       ", so that no smallest effect of interest can be derived from it",
+               .next = "--strict names a tensor that holds NaN; with --delta such effects are "
+                       "stored as NaN and counted, and the verdict is withheld"});
 }
 
 void Measurer::find_delta() {
@@ -154,8 +180,18 @@ void Measurer::find_delta() {
   if (world_.has_corrupt) corrupt = out_.totals.donor_baseline;
   const std::optional<double> delta =
       default_delta(out_.totals.baseline, corrupt, world_.clusters, world_.halves);
-  if (!delta) fail_delta();
+  if (!delta) {
+    check_baselines(corrupt);
+    fail_delta();
+  }
   out_.delta = *delta;
+}
+
+void Measurer::estimate() {
+  out_.estimates = estimate_totals(out_.input, {.delta = out_.delta,
+                                                .seed = options_.sweep.seed,
+                                                .draws = options_.resamples,
+                                                .threads = options_.sweep.workers});
 }
 
 // On the estimation half, which is all that the rule reads of them.
@@ -193,7 +229,7 @@ void Measurer::measure_conditional() {
   }
 }
 
-// Units by |mean effect| under the first method, the largest first.
+// Units by |mean effect| under the first method, the largest first; without those where it is NaN.
 std::vector<std::size_t> Measurer::strongest(Half half) const {
   std::vector<double> size(units());
   for (std::size_t u = 0; u < units(); ++u) {
@@ -201,16 +237,10 @@ std::vector<std::size_t> Measurer::strongest(Half half) const {
   }
   std::vector<std::size_t> order(units());
   std::iota(order.begin(), order.end(), std::size_t{0});
+  std::erase_if(order, [&](std::size_t u) { return std::isnan(size[u]); });
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return size[a] > size[b]; });
   return order;
-}
-
-std::vector<CausalUnit> Measurer::causal() const {
-  return causal_units(out_.input, {.delta = out_.delta,
-                                   .seed = options_.sweep.seed,
-                                   .draws = options_.resamples,
-                                   .threads = options_.sweep.workers});
 }
 
 // A random change of the output as large as the one that the removal makes, for every unit that
@@ -218,7 +248,7 @@ std::vector<CausalUnit> Measurer::causal() const {
 void Measurer::measure_random() {
   if (options_.random_draws == 0) return;
   const auto draws = static_cast<std::size_t>(options_.random_draws);
-  const std::vector<CausalUnit> chosen = causal();
+  const std::vector<CausalUnit> chosen = causal_units(out_.estimates, out_.delta);
   std::vector<Cell> cells;
   for (const CausalUnit& unit : chosen) {
     for (std::size_t draw = 0; draw < draws; ++draw) {
@@ -296,6 +326,7 @@ VerdictMeasurement Measurer::run() {
   traits_ = std::move(attention.traits);
   measure_totals();
   find_delta();
+  estimate();
   measure_conditional();
   measure_random();
   measure_joint();

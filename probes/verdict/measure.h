@@ -23,10 +23,11 @@ struct VerdictWorld {
   std::string label;           // before the names of its stages
   std::vector<UnitSet> units;  // one unit each
   std::vector<SweepPrompt> prompts;
-  std::vector<int> clusters;  // [prompt]
-  std::vector<Half> halves;   // [cluster]
-  bool has_corrupt = false;   // the donors are corrupt twins, not drawn prompts
-  int source_set = -1;        // position set of the answer's source; −1 = not known
+  std::vector<int> clusters;        // [prompt]
+  std::vector<std::string> places;  // [prompt] where it stands, for messages; may be empty
+  std::vector<Half> halves;         // [cluster]
+  bool has_corrupt = false;         // the donors are corrupt twins, not drawn prompts
+  int source_set = -1;              // position set of the answer's source; −1 = not known
 };
 
 struct MeasureOptions {
@@ -37,12 +38,13 @@ struct MeasureOptions {
   int joint_units = 5;    // units that are removed together; fewer than 2 = none
   int matched_sets = 20;  // random sets that look like them, at most; 0 = none
   std::optional<double> delta;
-  int resamples = 10000;     // of the intervals that tell which units come out causal
+  int resamples = 10000;     // of the estimates; their seed and threads are the sweep's
   Stages* stages = nullptr;  // null: sweeps keep no shards
 };
 
 struct VerdictMeasurement {
   VerdictInput input;  // without the positive control
+  TotalEstimates estimates;
   double delta = 0;
   SweepResult totals;  // of the first sweep: baselines, noise floor, verification
 };
@@ -50,8 +52,8 @@ struct VerdictMeasurement {
 // Attention; total effects of all methods; direct effects; effects given the removal of the units
 // with the largest direct effects, of units whose total effect could be none; random vectors for
 // the units that come out causal; the joint effect of the strongest, and of random sets that look
-// like them. Means of the methods are those of the selection half. Throws Error VD10 (exit 2) where
-// δ is neither given nor derivable.
+// like them. Means of the methods are those of the selection half. Throws Error (exit 2) where δ is
+// neither given nor derivable: VD13 where the metric is NaN or infinite, else VD10.
 VerdictMeasurement measure_verdict(const VerdictWorld& world, const MeasureOptions& options);
 
 // The names of its stages, in their order.

@@ -25,12 +25,14 @@ PositiveControl run_positive_control(const SweepSettings& sweep, std::uint64_t s
   MeasureOptions options = {
       .methods = {AblationMethod::zero, AblationMethod::mean, AblationMethod::resample},
       .sweep = {.verify = 0},
-      .random_draws = 0};
+      .random_draws = 0,
+      .resamples = 2000};
   options.sweep.workers = sweep.workers;
+  options.sweep.seed = seed;
   const VerdictMeasurement measured = measure_verdict(world, options);
-  constexpr int kDraws = 2000;
   const VerdictResult result =
-      judge(measured.input, {.delta = measured.delta, .seed = seed, .draws = kDraws});
+      judge(measured.input, {.delta = measured.delta, .seed = seed, .draws = options.resamples},
+            measured.estimates);
   PositiveControl control = {ControlOutcome::passed, ""};
   for (std::size_t i = 0; i < kVariedTruth.size(); ++i) {
     const bool causal = kVariedTruth[i].verdict == KnownVerdict::causal;

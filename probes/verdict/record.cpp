@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "attnscope/support/text.h"
+#include "sentences.h"
 
 namespace attnscope {
 namespace {
@@ -146,6 +147,19 @@ void add_effects(const VerdictInput& input, const VerdictResult& result,
   builder.record.integers.push_back(std::move(undefined));
 }
 
+// What the measures are.
+void add_notes(const VerdictInput& input, RecordBuilder& builder) {
+  std::vector<std::string> notes;
+  for (const AttentionMeasure& measure : input.attention) {
+    if (!measure.meaning.empty()) notes.push_back(measure.name + ": " + measure.meaning);
+  }
+  if (notes.empty()) return;
+  notes.insert(notes.begin(),
+               "Measures of attention are means over the rows that the metric reads and over "
+               "prompts; the larger, the louder.");
+  builder.texts("notes", "note", std::move(notes));
+}
+
 void add_attention(const VerdictInput& input, const std::vector<int>& prompts,
                    RecordBuilder& builder) {
   if (input.attention.empty()) return;
@@ -169,6 +183,7 @@ void add_attention(const VerdictInput& input, const std::vector<int>& prompts,
   std::vector<std::string> names;
   for (const AttentionMeasure& measure : input.attention) names.push_back(measure.name);
   builder.texts("measures", "measure", std::move(names));
+  add_notes(input, builder);
   builder.by_measure("rank_correlation", [](const AttentionResult& r) { return r.tau; });
   builder.by_measure("rank_correlation_low",
                      [](const AttentionResult& r) { return r.interval.low; });
@@ -200,7 +215,10 @@ void add_matched(const VerdictInput& input, const VerdictResult& result, RecordB
   builder.texts("matched_sets", "matched_set", std::move(names));
   builder.record.arrays.push_back(
       {"matched", {"matched_set"}, {count(set.matched.size())}, set.matched_effects});
-  builder.record.attributes["matched_p"] = result.joint.front().matched_p;
+  const JointResult& found = result.joint.front();
+  builder.record.attributes["matched_p"] = found.matched_p;
+  builder.record.attributes["matched_units"] = count(found.matched_units);
+  builder.record.attributes["matched_most"] = count(found.matched_most);
 }
 
 // Sets of units that were removed together.
@@ -245,11 +263,13 @@ Control positive_control(const VerdictInput& input) {
 }
 
 Control negative_control(double p) {
-  if (std::isnan(p)) return {"answers swapped", "reported", "too few groups to tell"};
-  return {"answers swapped", p < 1e-3 ? "failed" : "passed",
+  if (std::isnan(p)) {
+    return {"answers swapped", "reported", "too few groups, or too few finite effects, to tell"};
+  }
+  return {"answers swapped", p < kNegativeControlAlpha ? "failed" : "passed",
           "with answer and wrong answer swapped by a coin for each group, no effect may be left: "
           "the smallest p of any unit is " +
-              format_number(p, 3)};
+              number_in_text(p)};
 }
 
 // How the causal units compare with random changes of their outputs of the same size.
@@ -314,13 +334,19 @@ Control matched_control(const VerdictInput& input, const VerdictOptions& options
     control.detail = no_matched_sets(input, set);
     return control;
   }
-  control.detail = "removing the " + std::to_string(set.units.size()) +
-                   " strongest together changes the metric by " + format_number(found.joint, 3) +
-                   " " + options.metric_unit + ", " + count_of(set.matched.size(), "random set") +
-                   " like them by " + format_number(found.matched_low, 3) + " to " +
-                   format_number(found.matched_high, 3) + " (median " +
-                   format_number(found.matched_median, 3) +
-                   "); p = " + format_number(found.matched_p, 3);
+  const std::string& noun = options.unit_noun;
+  control.detail =
+      "removing the " + std::to_string(set.units.size()) +
+      " strongest together changes the metric by " + number_in_text(found.joint) + " " +
+      options.metric_unit + ", " + count_of(set.matched.size(), "random set") + " like them by " +
+      number_in_text(found.matched_low) + " to " + number_in_text(found.matched_high) +
+      " (median " + number_in_text(found.matched_median) +
+      "); p = " + number_in_text(found.matched_p) +
+      (found.matched_as_large == 0 ? ", the smallest that so many sets can give" : "") +
+      "; the sets hold " + count_of(found.matched_units, "different " + noun) +
+      ", the most frequent in " + std::to_string(found.matched_most) + " of " +
+      std::to_string(set.matched.size()) + "; the " + std::to_string(set.units.size()) +
+      " were picked on the other half";
   return control;
 }
 
@@ -355,6 +381,9 @@ ExperimentRecord verdict_record(const VerdictInput& input, const VerdictOptions&
                                {"estimation_prompts", count(result.estimation_prompts)},
                                {"estimation_clusters", count(result.estimation_clusters)},
                                {"negative_control_p", result.negative_control_p}};
+  if (!input.attention.empty()) {
+    builder.record.attributes["rank_draws"] = std::int64_t{std::min(options.draws, kMostRankDraws)};
+  }
   const std::vector<int> prompts =
       prompts_of(Half::estimation, input.half_of_cluster, input.cluster_of_prompt);
   add_units(input, builder);
@@ -366,10 +395,10 @@ ExperimentRecord verdict_record(const VerdictInput& input, const VerdictOptions&
   if (result.withheld.empty()) {
     builder.mark("verdict", level_of);
   } else {
-    builder.text("withheld", join(result.withheld, " "));
+    builder.text("withheld", join(result.withheld, "; "));
   }
-  if (result.picked.strongest < input.units.size()) {
-    builder.record.attributes["strongest"] = input.units[result.picked.strongest];
+  if (result.picked.strongest) {
+    builder.record.attributes["strongest"] = input.units[*result.picked.strongest];
     builder.record.attributes["strongest_rank"] = count(result.picked.strongest_rank);
   }
   return std::move(builder.record);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -18,9 +19,6 @@ namespace attnscope {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kAlpha = 0.05;
-// The negative control is a guard against a broken chain, not a test of the data.
-constexpr double kNegativeControlAlpha = 1e-3;
 constexpr double kUnspecificShare = 0.5;
 constexpr double kRandomPercentile = 0.95;
 // Streams of random numbers; the ranks have stream 1.
@@ -205,29 +203,29 @@ bool is_like_random(const UnitMethodResult& result, double delta) {
   return std::fabs(result.total.effect) > delta && result.random_percentile < kRandomPercentile;
 }
 
-// Two methods or more on one side, and none on the other.
-bool is_causal(const UnitResult& unit) {
-  const auto on = [&](int side) {
-    return std::count_if(unit.methods.begin(), unit.methods.end(),
-                         [&](const UnitMethodResult& m) { return m.side == side; });
-  };
-  return (on(1) >= 2 && on(-1) == 0) || (on(-1) >= 2 && on(1) == 0);
+// The sides of δ on which the methods put a unit.
+std::vector<int> sides_of(const TotalEstimates& totals, std::size_t unit, double delta) {
+  std::vector<int> sides;
+  for (const EffectTable& table : totals) sides.push_back(side_of(table.units[unit].ci_sim, delta));
+  return sides;
 }
 
-void measure_units(const VerdictInput& input, const VerdictOptions& options, const Estimation& half,
-                   const std::vector<ClusterSums>& totals, VerdictResult& result) {
+// Two methods or more on one side, and none on the other.
+bool is_causal(const std::vector<int>& sides) {
+  const auto above = std::count(sides.begin(), sides.end(), 1);
+  const auto below = std::count(sides.begin(), sides.end(), -1);
+  return (above >= 2 && below == 0) || (below >= 2 && above == 0);
+}
+
+void measure_units(const VerdictInput& input, const Estimation& half,
+                   const std::vector<ClusterSums>& sums_of_totals, const TotalEstimates& totals,
+                   VerdictResult& result) {
   result.units.resize(input.units.size());
   for (std::size_t m = 0; m < input.methods.size(); ++m) {
     const MethodEffects& method = input.methods[m];
-    const EffectTable table = estimate_effects(half.take(method.total, input.units.size()),
-                                               input.units.size(), half.clusters(),
-                                               {.draws = options.draws,
-                                                .seed = options.seed,
-                                                .stream = kEffectStream,
-                                                .threads = options.threads});
     for (std::size_t u = 0; u < input.units.size(); ++u) {
       result.units[u].methods.push_back(
-          describe(method, totals[m], table.units[u], u, options.delta));
+          describe(method, sums_of_totals[m], totals[m].units[u], u, result.delta));
     }
     const auto fill = [&](const std::vector<double>& values, double UnitMethodResult::*mean) {
       if (values.empty()) return;
@@ -241,7 +239,9 @@ void measure_units(const VerdictInput& input, const VerdictOptions& options, con
   }
 }
 
-void judge_units(const std::vector<Absence>& absences, double delta, VerdictResult& result) {
+void judge_units(const std::vector<Absence>& absences, const TotalEstimates& totals,
+                 VerdictResult& result) {
+  const double delta = result.delta;
   std::vector<double> total_p, all_p;
   for (const Absence& absence : absences) {
     total_p.push_back(absence.total);
@@ -263,13 +263,13 @@ void judge_units(const std::vector<Absence>& absences, double delta, VerdictResu
     }
     if (!result.withheld.empty()) {
       unit.verdict = Verdict::withheld;
-    } else if (is_causal(unit)) {
+    } else if (is_causal(sides_of(totals, u, delta))) {
       unit.verdict = Verdict::causal;
-    } else if (unit.equivalence_p <= kAlpha) {
+    } else if (unit.equivalence_p <= kVerdictAlpha) {
       unit.verdict = Verdict::no_effect;
     } else {
       unit.verdict = Verdict::undetermined;
-      unit.backed_up = unit.total_equivalence_p <= kAlpha;
+      unit.backed_up = unit.total_equivalence_p <= kVerdictAlpha;
     }
   }
 }
@@ -277,7 +277,7 @@ void judge_units(const std::vector<Absence>& absences, double delta, VerdictResu
 // Answer and wrong answer swapped by a fair coin per cluster turns the sign of all its effects: no
 // unit has an effect then, and p is that of the most extreme one over units and methods.
 double negative_control(const std::vector<ClusterSums>& totals, const VerdictOptions& options) {
-  double least = 1;
+  double least = kNaN;
   for (const ClusterSums& sums : totals) {
     ClusterSums swapped = sums;
     Philox coin(options.seed, kSwapStream);
@@ -289,16 +289,24 @@ double negative_control(const std::vector<ClusterSums>& totals, const VerdictOpt
                                                          .seed = options.seed,
                                                          .stream = kControlStream,
                                                          .threads = options.threads});
-    for (const double p : test.p_adjusted) {
-      if (!std::isnan(p)) least = std::min(least, p);
-    }
+    // std::fmin leaves out what is NaN.
+    for (const double p : test.p_adjusted) least = std::fmin(least, p);
   }
-  if (totals.front().clusters < kMinClusters) return kNaN;
+  if (totals.front().clusters < kMinClusters || std::isnan(least)) return kNaN;
   return std::min(1.0, least * static_cast<double>(totals.size()));
 }
 
-// Where the effect of a set lies among those of random sets that look like it.
-void compare_matched(const std::vector<double>& effects, JointResult& result) {
+// Where the effect of a set lies among those of random sets that look like it, and how much these
+// have in common.
+void compare_matched(const JointEffect& set, JointResult& result) {
+  std::map<std::size_t, std::size_t> sets_of_unit;
+  for (const std::vector<std::size_t>& matched : set.matched) {
+    for (const std::size_t unit : matched) {
+      result.matched_most = std::max(result.matched_most, ++sets_of_unit[unit]);
+    }
+  }
+  result.matched_units = sets_of_unit.size();
+  const std::vector<double>& effects = set.matched_effects;
   result.matched_low = result.matched_median = result.matched_high = result.matched_p = kNaN;
   const bool known =
       std::none_of(effects.begin(), effects.end(), [](double e) { return std::isnan(e); });
@@ -309,10 +317,11 @@ void compare_matched(const std::vector<double>& effects, JointResult& result) {
   result.matched_low = sorted.front();
   result.matched_high = sorted.back();
   result.matched_median = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
-  const auto as_large = std::count_if(effects.begin(), effects.end(), [&](double e) {
-    return std::fabs(e) >= std::fabs(result.joint);
-  });
-  result.matched_p = static_cast<double>(1 + as_large) / static_cast<double>(1 + n);
+  result.matched_as_large =
+      static_cast<std::size_t>(std::count_if(effects.begin(), effects.end(), [&](double e) {
+        return std::fabs(e) >= std::fabs(result.joint);
+      }));
+  result.matched_p = static_cast<double>(1 + result.matched_as_large) / static_cast<double>(1 + n);
 }
 
 std::vector<JointResult> compare_joint(const VerdictInput& input, const VerdictOptions& options,
@@ -338,7 +347,7 @@ std::vector<JointResult> compare_joint(const VerdictInput& input, const VerdictO
                                                        .stream = kEffectStream,
                                                        .threads = options.threads})
                                          .units[0]});
-    compare_matched(set.matched_effects, results.back());
+    compare_matched(set, results.back());
   }
   return results;
 }
@@ -388,8 +397,32 @@ std::string_view guide_name(Guide guide) {
   return "";
 }
 
-VerdictResult judge(const VerdictInput& input, const VerdictOptions& options) {
+TotalEstimates estimate_totals(const VerdictInput& input, const VerdictOptions& options) {
   check(input, options);
+  const Estimation half(input);
+  TotalEstimates totals;
+  for (const MethodEffects& method : input.methods) {
+    totals.push_back(estimate_effects(half.take(method.total, input.units.size()),
+                                      input.units.size(), half.clusters(),
+                                      {.draws = options.draws,
+                                       .seed = options.seed,
+                                       .stream = kEffectStream,
+                                       .threads = options.threads}));
+  }
+  return totals;
+}
+
+VerdictResult judge(const VerdictInput& input, const VerdictOptions& options) {
+  return judge(input, options, estimate_totals(input, options));
+}
+
+VerdictResult judge(const VerdictInput& input, const VerdictOptions& options,
+                    const TotalEstimates& totals) {
+  check(input, options);
+  expect_size("the estimates of total effects", input.methods.size(), totals.size());
+  for (const EffectTable& table : totals) {
+    expect_size("the estimates of a method", input.units.size(), table.units.size());
+  }
   const Estimation half(input);
   VerdictResult result;
   result.delta = options.delta;
@@ -397,14 +430,14 @@ VerdictResult judge(const VerdictInput& input, const VerdictOptions& options) {
   result.clusters =
       std::set<int>(input.cluster_of_prompt.begin(), input.cluster_of_prompt.end()).size();
   result.estimation_prompts = half.prompts();
-  std::vector<ClusterSums> totals;
-  for (const MethodEffects& method : input.methods) totals.push_back(half.sums(method.total));
-  result.estimation_clusters = totals.front().clusters;
+  std::vector<ClusterSums> sums;
+  for (const MethodEffects& method : input.methods) sums.push_back(half.sums(method.total));
+  result.estimation_clusters = sums.front().clusters;
 
-  measure_units(input, options, half, totals, result);
-  result.negative_control_p = negative_control(totals, options);
+  measure_units(input, half, sums, totals, result);
+  result.negative_control_p = negative_control(sums, options);
   decide_withholding(input, result);
-  judge_units(test_absence(input, half, totals, options.delta), options.delta, result);
+  judge_units(test_absence(input, half, sums, options.delta), totals, result);
   result.attention = compare_ranks(input, options);
   result.picked = pick_units(input, options);
   result.joint = compare_joint(input, options, half);
@@ -412,20 +445,14 @@ VerdictResult judge(const VerdictInput& input, const VerdictOptions& options) {
   return result;
 }
 
-std::vector<CausalUnit> causal_units(const VerdictInput& input, const VerdictOptions& options) {
-  check(input, options);
-  const Estimation half(input);
-  std::vector<ClusterSums> totals;
-  for (const MethodEffects& method : input.methods) totals.push_back(half.sums(method.total));
-  VerdictResult result;
-  measure_units(input, options, half, totals, result);
+std::vector<CausalUnit> causal_units(const TotalEstimates& totals, double delta) {
   std::vector<CausalUnit> causal;
-  for (std::size_t u = 0; u < result.units.size(); ++u) {
-    if (!is_causal(result.units[u])) continue;
-    const auto& methods = result.units[u].methods;
-    const auto beyond = std::find_if(methods.begin(), methods.end(),
-                                     [](const UnitMethodResult& m) { return m.side != 0; });
-    causal.push_back({u, static_cast<std::size_t>(beyond - methods.begin())});
+  for (std::size_t u = 0; u < totals.front().units.size(); ++u) {
+    const std::vector<int> sides = sides_of(totals, u, delta);
+    if (!is_causal(sides)) continue;
+    const auto beyond =
+        std::find_if(sides.begin(), sides.end(), [](int side) { return side != 0; });
+    causal.push_back({u, static_cast<std::size_t>(beyond - sides.begin())});
   }
   return causal;
 }
@@ -473,7 +500,7 @@ std::vector<bool> units_without_total(const VerdictInput& input, double delta) {
     const ClusterSums totals = half.sums(method.total);
     for (std::size_t u = 0; u < without.size(); ++u) {
       // Holm's adjustment only makes p larger; a p that is NaN is no evidence.
-      if (!(equivalence_of(totals, u, delta) <= kAlpha)) without[u] = false;
+      if (!(equivalence_of(totals, u, delta) <= kVerdictAlpha)) without[u] = false;
     }
   }
   return without;

@@ -9,15 +9,8 @@
 namespace attnscope {
 namespace {
 
-// Three digits, with a minus sign and not a hyphen.
-std::string number(double value) {
-  std::string text = format_number(value, 3);
-  if (text.starts_with('-')) text.replace(0, 1, "−");
-  return text;
-}
-
 std::string range(const Interval& interval) {
-  return "[" + number(interval.low) + ", " + number(interval.high) + "]";
+  return "[" + number_in_text(interval.low) + ", " + number_in_text(interval.high) + "]";
 }
 
 std::string ordinal(std::size_t n) {
@@ -66,7 +59,9 @@ class Writer {
   std::string noun(std::size_t count) const {
     return count == 1 ? options_.unit_noun : options_.unit_noun + "s";
   }
-  std::string unit(double value) const { return number(value) + " " + options_.metric_unit; }
+  std::string unit(double value) const {
+    return number_in_text(value) + " " + options_.metric_unit;
+  }
   std::string bound() const { return "±" + unit(result_.delta); }
   std::string name(std::size_t u) const { return input_.units[u]; }
   std::string prompts() const { return count_of(result_.prompts, "prompt"); }
@@ -74,18 +69,19 @@ class Writer {
     return result_.prompts == 1 ? "this prompt" : "these " + prompts();
   }
 
-  std::string withheld() const { return "No verdicts: " + join(result_.withheld, "; ") + "."; }
+  std::string withheld() const {
+    return "The verdict is withheld: " + join(result_.withheld, "; ") + ".";
+  }
 
   std::string guide() const {
     const AttentionResult& first = result_.attention.front();
     const std::string& measure = input_.attention[first.measure].name;
     // Where the effects are well known a perfect guide reaches 1, and that need not be said.
-    const std::string reach = first.attainable < 0.95
-                                  ? " where a perfect guide would reach " + number(first.attainable)
-                                  : "";
+    const std::string reach = first.attainable < 0.95 ? " where a perfect guide would reach " +
+                                                            number_in_text(first.attainable)
+                                                      : "";
     const std::string tau = "within layers its rank correlation with the |effect| of " +
-                            method(first) + " is τ-b " + number(first.tau) + " " +
-                            range(first.interval) + reach;
+                            method(first) + " is τ-b " + with_interval(first) + reach;
     const std::string beginning = "On " + these_prompts() + " " + measure;
     switch (first.guide) {
       case Guide::poor:
@@ -106,17 +102,23 @@ class Writer {
   }
 
   std::string why_unknown(const AttentionResult& first, const std::string& tau) const {
+    if (std::isnan(first.tau) && input_.non_finite > 0) {
+      return "too many effects are NaN or infinite";
+    }
     if (std::isnan(first.tau)) {
       return "no two " + noun(2) + " of a layer differ in both attention and effect";
     }
     if (!first.interval.exists()) {
       return "within layers its rank correlation with the |effect| of " + method(first) +
-             " is τ-b " + number(first.tau) + ", and there are too few groups for an interval";
+             " is τ-b " + number_in_text(first.tau) +
+             ", and there are too few groups for an interval";
     }
     if (!(first.ceiling_interval.low >= kUsefulCeiling)) {
       return "effects measured on one half of them may not even rank the " + noun(2) +
-             " of a layer as those of the other half do, τ-b between the halves " +
-             number(first.ceiling) +
+             " of a layer as those of the other half do" +
+             (std::isnan(first.ceiling)
+                  ? ""
+                  : ", τ-b between the halves " + number_in_text(first.ceiling)) +
              (first.ceiling_interval.exists() ? " " + range(first.ceiling_interval) : "");
     }
     return tau;
@@ -125,37 +127,50 @@ class Writer {
   const std::string& method(const AttentionResult& result) const {
     return input_.methods[result.method].name;
   }
-  static std::string judged(const AttentionResult& result) {
-    return number(result.tau) + " " + range(result.interval) + ", " +
-           std::string(guide_name(result.guide));
+  // "0.05 [−0.1, 0.2]". The interval is over prompts and p over units: where only one of them
+  // excludes 0, p is said too.
+  std::string with_interval(const AttentionResult& result) const {
+    const bool excludes = result.interval.low > 0 || result.interval.high < 0;
+    const bool agree = std::isnan(result.p) || excludes == (result.p <= kVerdictAlpha);
+    return number_in_text(result.tau) + " " + range(result.interval) +
+           (agree ? "" : " (although p = " + number_in_text(result.p) + " over " + noun(2) + ")");
   }
 
-  // "With the |effect| of mean it is 0.05 [−0.1, 0.2], poor; …": one method may say what another
-  // does not.
-  std::string other_methods() const {
+  // "0.05 [−0.1, 0.2], poor; …" of the results that `is_other` chooses, each after what
+  // `name_of` calls it, which is told whether it is the first.
+  template <typename IsOther, typename NameOf>
+  std::string others(const IsOther& is_other, const NameOf& name_of) const {
     const AttentionResult& first = result_.attention.front();
     std::vector<std::string> parts;
     for (const AttentionResult& other : result_.attention) {
-      if (other.measure != first.measure || other.method == first.method) continue;
-      if (!other.interval.exists()) continue;
-      parts.push_back((parts.empty() ? "With the |effect| of " + method(other) + " it is "
-                                     : "with that of " + method(other) + " ") +
-                      judged(other));
+      if (!is_other(first, other) || !other.interval.exists()) continue;
+      parts.push_back(name_of(other, parts.empty()) + " " + with_interval(other) + ", " +
+                      std::string(guide_name(other.guide)));
     }
     return parts.empty() ? "" : join(parts, "; ") + ".";
   }
 
+  // One method may say what another does not.
+  std::string other_methods() const {
+    return others(
+        [](const AttentionResult& first, const AttentionResult& other) {
+          return other.measure == first.measure && other.method != first.method;
+        },
+        [&](const AttentionResult& other, bool is_first) {
+          return is_first ? "With the |effect| of " + method(other) + " it is"
+                          : "with that of " + method(other);
+        });
+  }
+
   std::string other_measures() const {
-    const AttentionResult& first = result_.attention.front();
-    std::vector<std::string> parts;
-    for (const AttentionResult& other : result_.attention) {
-      if (other.measure == first.measure || other.method != first.method) continue;
-      if (!other.interval.exists()) continue;
-      parts.push_back(input_.attention[other.measure].name + " " + judged(other));
-    }
-    return parts.empty() ? ""
-                         : "Other measures with the |effect| of " + method(first) + ": " +
-                               join(parts, "; ") + ".";
+    return others(
+        [](const AttentionResult& first, const AttentionResult& other) {
+          return other.measure != first.measure && other.method == first.method;
+        },
+        [&](const AttentionResult& other, bool is_first) {
+          return (is_first ? "Other measures with the |effect| of " + method(other) + ": " : "") +
+                 input_.attention[other.measure].name;
+        });
   }
 
   std::size_t loudest_with(Verdict verdict) const {
@@ -182,8 +197,15 @@ class Writer {
 
   std::string loudest_and_strongest() const {
     const PickedUnits& picked = result_.picked;
-    std::string strongest = "strongest " + noun(1) + ", " + name(picked.strongest) + " (" +
-                            unit(picked.strongest_effect) + ")";
+    if (!picked.strongest) {
+      return "No " + noun(1) + " is the strongest: the effect of each is NaN or infinite on some " +
+             "prompts.";
+    }
+    std::string strongest =
+        "strongest " + noun(1) + ", " + name(*picked.strongest) + " (" +
+        (std::isnan(picked.strongest_effect) ? "its effect on the other half is NaN or infinite"
+                                             : unit(picked.strongest_effect)) +
+        ")";
     if (picked.strongest_rank == 0) return "The " + strongest + ", was picked on the other half.";
     strongest += ", ranks " + ordinal(picked.strongest_rank) + " of " +
                  std::to_string(input_.units.size()) + " in attention.";
@@ -262,14 +284,33 @@ class Writer {
       const JointResult& r = result_.joint[j];
       std::vector<std::string> names;
       for (const std::size_t u : input_.joint[j].units) names.push_back(name(u));
-      std::string text = "Removed together, " + list(names) + " change the metric by " +
-                         unit(r.joint) + "; their effects one by one add up to " + number(r.sum);
+      const std::string together =
+          "Removed together, " + list(names) + ", the strongest on the other half of the prompts, ";
+      if (std::isnan(r.joint)) {
+        sentences.push_back(together + "change the metric by what is NaN or infinite on some " +
+                            "prompts.");
+        continue;
+      }
+      std::string text = together + "change the metric by " + unit(r.joint);
+      if (!std::isnan(r.sum))
+        text += "; their effects one by one add up to " + number_in_text(r.sum);
       if (r.difference.ci.exists()) text += " (difference " + range(r.difference.ci) + ")";
       sentences.push_back(text + ".");
       sentences.push_back(matched(input_.joint[j], r));
     }
     std::erase(sentences, "");
     return join(sentences, " ");
+  }
+
+  // How large p is, and how far the sets are draws of their own.
+  std::string chance(const JointResult& r, std::size_t n) const {
+    const std::string sets = std::to_string(n);
+    std::string text = "p = " + number_in_text(r.matched_p);
+    if (r.matched_as_large == 0) text += ", the smallest that " + sets + " sets can give";
+    if (r.matched_most < 2) return text + ".";
+    return text + ". The sets share " + noun(2) + ": of " + std::to_string(r.matched_units) +
+           " different ones, the most frequent stands in " + std::to_string(r.matched_most) +
+           " of " + sets + ".";
   }
 
   // The set beside random ones that look like it.
@@ -280,16 +321,16 @@ class Writer {
       return "The only set found of as many other " + noun(2) +
              " of the same layers changes it by " + unit(r.matched_median) + ".";
     }
-    const auto as_large = std::lround(r.matched_p * static_cast<double>(n + 1)) - 1;
+    const std::size_t as_large = r.matched_as_large;
     return std::to_string(n) + " random sets of as many other " + noun(2) +
            " of the same layers, alike in attention and size of output" +
            (n < set.matched_wanted ? " (further draws gave no others)" : "") + ", change it by " +
-           number(r.matched_low) + " to " + unit(r.matched_high) + " (median " +
-           number(r.matched_median) + "), " +
+           number_in_text(r.matched_low) + " to " + unit(r.matched_high) + " (median " +
+           number_in_text(r.matched_median) + "), " +
            (as_large == 0   ? "none of them by as much"
             : as_large == 1 ? "1 of them by as much"
                             : std::to_string(as_large) + " of them by as much") +
-           ": p = " + number(r.matched_p) + ".";
+           ": " + chance(r, n);
   }
 
   std::string controls() const {
@@ -302,9 +343,9 @@ class Writer {
     return text +
            "With answer and wrong answer swapped by a coin for each group, which must leave "
            "no effect, the smallest p is " +
-           number(result_.negative_control_p) +
-           " (on sound code any value is as likely as any other; only one below .001 withholds the "
-           "verdict).";
+           number_in_text(result_.negative_control_p) +
+           " (on sound code any value is as likely as any other; only one below " +
+           number_in_text(kNegativeControlAlpha) + " withholds the verdict).";
   }
 
   const VerdictInput& input_;
@@ -313,6 +354,12 @@ class Writer {
 };
 
 }  // namespace
+
+std::string number_in_text(double value) {
+  std::string text = format_number(value, 3);
+  if (text.starts_with('-')) text.replace(0, 1, "−");
+  return text;
+}
 
 std::string not_finite(std::int64_t effects) {
   return count_of(static_cast<std::uint64_t>(effects), "effect") + (effects == 1 ? " is" : " are") +
@@ -332,7 +379,7 @@ std::string positive_control_failed(const std::string& note) {
 std::string negative_control_rejects(double p) {
   return "with answers swapped at random, which must leave no effect, some unit still stands out, "
          "p = " +
-         number(p);
+         number_in_text(p);
 }
 
 std::string verdict_paragraph(const VerdictInput& input, const VerdictOptions& options,

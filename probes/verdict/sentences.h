@@ -7,6 +7,9 @@
 
 namespace attnscope {
 
+// Three digits, with a minus sign and not a hyphen.
+std::string number_in_text(double value);
+
 std::string not_finite(std::int64_t effects);
 std::string too_few_clusters(std::size_t clusters);
 std::string positive_control_failed(const std::string& note);

@@ -64,15 +64,21 @@ class VerdictJob {
 };
 
 void VerdictJob::check_groups() const {
-  if (inputs_.pairs.n_clusters > 1) return;
+  const PairSet& set = inputs_.pairs;
+  if (set.n_clusters > 1) return;
+  const bool copies = set.n_groups > 1;
   throw Error(
       ErrorKind::input, "VD12",
       {.where = escape_untrusted(spec_.pairs.pairs_file, 4096),
-       .what = "all pairs are of one group, and a verdict chooses on one half of the groups "
-               "what it measures on the other",
+       .what = std::string(copies ? "all groups hold exactly the same pairs and count as one"
+                                  : "all pairs are of one group") +
+               ", and a verdict chooses on one half of the groups what it measures on the other",
        .expected = "pairs of at least two groups; twenty for verdicts",
-       .got = count_of(inputs_.pairs.pairs.size(), "pair") + " of one group",
-       .next = "add pairs, or give every independent pair a group of its own"});
+       .got = count_of(set.pairs.size(), "pair") + " of " +
+              (copies ? std::to_string(set.n_groups) + " groups that are copies of one another"
+                      : "one group"),
+       .next = copies ? "add other pairs"
+                      : "add pairs, or give every independent pair a group of its own"});
 }
 
 // A logit difference of the answers of two prompts of other clusters; all prompts get one or none.
@@ -144,6 +150,9 @@ VerdictWorld VerdictJob::world_of(const Model& model, UnitKind kind) const {
   }
   world.prompts = sweep_prompts(inputs_, {.metric = spec_.metric});
   world.clusters = clusters_of(inputs_.pairs);
+  for (const EncodedPair& pair : inputs_.pairs.pairs) {
+    world.places.push_back(pair_place(spec_.pairs, pair.line));
+  }
   world.halves =
       split_clusters(static_cast<std::size_t>(inputs_.pairs.n_clusters), spec_.compute.seed);
   world.has_corrupt = std::all_of(world.prompts.begin(), world.prompts.end(),
@@ -208,7 +217,7 @@ ExperimentRecord VerdictJob::judge_world(const VerdictWorld& world, const Measur
                                   .threads = at::get_num_threads(),
                                   .unit_noun = world.noun,
                                   .metric_unit = metric_unit()};
-  const VerdictResult result = judge(measured.input, judging);
+  const VerdictResult result = judge(measured.input, judging, measured.estimates);
   ExperimentRecord record =
       verdict_record(measured.input, judging, result, choice_name(spec_.metric.metric));
   record.spec_json = options_json;
@@ -218,6 +227,7 @@ ExperimentRecord VerdictJob::judge_world(const VerdictWorld& world, const Measur
                            {"prompt"},
                            {static_cast<std::int64_t>(measured.totals.baseline.size())},
                            measured.totals.baseline});
+  add_clusters(world.clusters, record);
   if (spec_.sweep.per_prompt) {
     record.arrays.push_back(
         {"per_prompt",
@@ -267,10 +277,12 @@ std::string VerdictJob::judge_random_model(const MeasureOptions& options) {
   const Model random = load_model(random_model(inputs_.checkpoint, spec_.compute.seed),
                                   spec_.compute, Strictness::lenient, warnings_);
   VerdictMeasurement measured = measure_verdict(random_world(random), control_options(options));
-  const VerdictResult result = judge(measured.input, {.delta = measured.delta,
-                                                      .seed = spec_.compute.seed,
-                                                      .draws = spec_.sweep.bootstrap,
-                                                      .threads = at::get_num_threads()});
+  const VerdictResult result = judge(measured.input,
+                                     {.delta = measured.delta,
+                                      .seed = spec_.compute.seed,
+                                      .draws = spec_.sweep.bootstrap,
+                                      .threads = at::get_num_threads()},
+                                     measured.estimates);
   std::map<Verdict, int> counts;
   for (const UnitResult& unit : result.units) ++counts[unit.verdict];
   return "with random weights of the same shape " + std::to_string(counts[Verdict::causal]) +

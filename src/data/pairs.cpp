@@ -10,6 +10,7 @@
 #include "attnscope/support/sha256.h"
 #include "attnscope/support/text.h"
 #include "attnscope/support/utf8.h"
+#include "pair_clusters.h"
 #include "pair_reader.h"
 
 namespace attnscope {
@@ -143,6 +144,7 @@ class PairSetBuilder {
   PairSet take(const std::string& source, Warnings& warnings) {
     if (set_.pairs.empty()) fail_empty(source);
     check_mixed(source);
+    number_clusters(set_);
     set_.source = source;
     warn(warnings);
     return std::move(set_);
@@ -241,8 +243,6 @@ class PairSetBuilder {
     if (pair.corrupt && pair.corrupt->ids == pair.clean.ids) {
       unchanged_.add("line " + std::to_string(pair.line));
     }
-    pair.cluster = clusters_.of(pair.group);
-    set_.n_clusters = clusters_.count();
     set_.pairs.push_back(std::move(pair));
   }
 
@@ -288,27 +288,35 @@ class PairSetBuilder {
                       count_of(static_cast<std::uint64_t>(unnamed_.count), "pair") +
                       " with another number of tokens");
     // Who takes answers as they come computes no intervals.
-    const bool intervals = options_.answers != AnswerUse::optional;
-    if (intervals && set_.n_clusters == 1 && set_.pairs.size() > 1) {
-      warnings.add("all " + std::to_string(set_.pairs.size()) +
-                   " pairs are of one group, so no interval can be computed");
+    if (options_.answers != AnswerUse::optional) warn_of_clusters(warnings);
+  }
+
+  void warn_of_clusters(Warnings& warnings) const {
+    const char* const no_interval = ", so no interval can be computed";
+    if (set_.n_groups == 1 && set_.pairs.size() > 1) {
+      warnings.add("all " + std::to_string(set_.pairs.size()) + " pairs are of one group" +
+                   no_interval);
     }
+    if (set_.n_clusters == set_.n_groups) return;
+    const bool named = std::any_of(set_.pairs.begin(), set_.pairs.end(),
+                                   [](const EncodedPair& pair) { return !pair.group.empty(); });
+    const auto copies = static_cast<std::uint64_t>(set_.n_groups - set_.n_clusters);
+    const std::string what = count_of(copies, named ? "group" : "pair") +
+                             (copies == 1 ? " holds" : " hold") + " exactly ";
+    warnings.add(what + (named ? "the same pairs as an earlier one" : "what an earlier one holds") +
+                 ", and copies are no further draws: " +
+                 count_of(static_cast<std::uint64_t>(set_.n_groups), named ? "group" : "pair") +
+                 " count as " + count_of(static_cast<std::uint64_t>(set_.n_clusters), "draw") +
+                 (set_.n_clusters == 1 ? no_interval : ""));
   }
 
   const Tokenizer* tokenizer_;
   const PairOptions& options_;
   PairSet set_;
-  ClusterNumbers clusters_;
   Doubt bad_, misaligned_, several_, spaceless_, unchanged_, unnamed_;
 };
 
 }  // namespace
-
-int ClusterNumbers::of(const std::string& group) {
-  const int cluster = group.empty() ? count_ : known_.emplace(group, count_).first->second;
-  if (cluster == count_) ++count_;
-  return cluster;
-}
 
 PairSet read_pairs(const std::string& path, const Tokenizer* tokenizer, const PairOptions& options,
                    Warnings& warnings) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "attnscope/support/error.h"
@@ -144,6 +145,28 @@ double EffectView::attention(int measure, int cell) const {
   }
   return attention->values[static_cast<std::size_t>(cell) * measures_.size() +
                            static_cast<std::size_t>(measure)];
+}
+
+double EffectView::by_measure(std::string_view array, int method, int measure) const {
+  const NamedArray* values = record_.array(array);
+  if (values == nullptr ||
+      !has_axes(*values, {"method", "measure"}, {methods_.size(), measures_.size()})) {
+    return kNan;
+  }
+  return values->values[static_cast<std::size_t>(method) * measures_.size() +
+                        static_cast<std::size_t>(measure)];
+}
+
+double EffectView::smallest_p() const {
+  const auto options = nlohmann::json::parse(record_.spec_json, nullptr, false);
+  if (!options.is_object() || !options.contains("resamples")) return 0;
+  const auto& draws = options["resamples"];
+  return draws.is_number_unsigned() ? 1 / (1 + draws.get<double>()) : 0;
+}
+
+double EffectView::smallest_rank_p() const {
+  const auto draws = record_.integer_attribute("rank_draws");
+  return draws && *draws > 0 ? 1 / (1 + static_cast<double>(*draws)) : 0;
 }
 
 std::vector<int> EffectView::by_effect(int method) const {

@@ -76,8 +76,10 @@ std::string html_number(double value) {
   return (value < 0 ? "−" : "") + text;
 }
 
-std::string html_p(double value) {
-  return std::isnan(value) ? "–" : fixed(value, 4);
+std::string html_p(double value, double smallest) {
+  if (std::isnan(value)) return "–";
+  const bool bound = value <= smallest * (1 + 1e-9);
+  return (bound ? "≤" : "") + (value > 0 && value < 5e-5 ? scientific(value) : fixed(value, 4));
 }
 
 std::string html_signed(double value) {
@@ -105,8 +107,9 @@ p{margin:0 0 10px}
 .card{background:var(--surface);border:1px solid var(--rule);border-radius:10px;padding:20px 22px;
 margin:0 0 16px;box-shadow:var(--shadow)}
 .card>p.lead{font-size:14px;color:var(--soft);margin:0 0 14px;max-width:100ch}
-.finding{font-size:18px;line-height:1.5;border-left:4px solid var(--causal);max-width:none}
+.finding{border-left:4px solid var(--causal);max-width:none}
 .finding p:last-child{margin:0}
+.finding .first{font-size:18px;line-height:1.5}
 .held{border-left-color:var(--open)}
 .held strong{color:var(--open)}
 .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:12px;margin:0 0 16px}
@@ -116,7 +119,7 @@ box-shadow:var(--shadow)}
 .tile span{font-size:13px;color:var(--soft)}
 .tile.causal b{color:var(--causal)}.tile.none b{color:var(--none)}.tile.open b{color:var(--open)}
 .two{display:grid;grid-template-columns:minmax(0,1.2fr) minmax(0,1fr);gap:28px;align-items:start}
-.two td:first-child{white-space:normal}
+.two td:first-child,.maps td:first-child{white-space:normal}
 .two>*{min-width:0;overflow-x:auto}
 .maps{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,440px),1fr));gap:22px 28px}
 figure{margin:0}
@@ -145,7 +148,7 @@ border:1px solid currentColor}
 .tag.failed{color:var(--surface);background:var(--bad);border-color:var(--bad)}
 .tag.reported{color:var(--none)}
 .mark{color:var(--open);font-size:12px}
-.soft{color:var(--soft)}
+.soft{color:var(--soft)}.small{font-size:13px;margin-top:10px}
 dl{display:grid;grid-template-columns:max-content minmax(0,1fr);gap:8px 16px;margin:0;font-size:14px}
 dt{font-weight:600}dd{margin:0}
 ul{margin:0;padding-left:20px;font-size:14px}li{margin:0 0 6px}

@@ -16,8 +16,9 @@ std::string html_text(std::string_view text);
 
 // "−0.0123": three significant digits with a real minus sign, "–" for what is not there.
 std::string html_number(double value);
-// A p value with four decimals.
-std::string html_p(double value);
+// A p value with four decimals, or two digits where these are all 0; "≤" before the smallest that
+// draws can give.
+std::string html_p(double value, double smallest);
 // html_number with a plus where there is no minus.
 std::string html_signed(double value);
 

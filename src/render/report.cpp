@@ -140,18 +140,21 @@ class ReportPage {
                    tag("p", "class=\"about\"", line));
   }
 
+  // Of a withheld verdict the paragraph says why.
   std::string finding() const {
-    std::string html;
-    if (!withheld().empty()) {
-      html += tag("section", "class=\"card finding held\"",
-                  "<p><strong>The verdict is withheld.</strong> " + html_text(withheld()) + "</p>");
-    }
+    const bool held = !withheld().empty();
+    const std::string paragraph = single_text("paragraph");
     std::string text;
-    for (const std::string& line : split(single_text("paragraph"), '\n')) {
-      if (!trim(line).empty()) text += tag("p", "", html_text(trim(line)));
+    for (const std::string& line : split(paragraph.empty() ? withheld() : paragraph, '\n')) {
+      if (trim(line).empty()) continue;
+      // The first sentence is the finding; what follows is to be read with more patience.
+      const std::size_t end = text.empty() ? line.find(". ") : std::string::npos;
+      const std::string first = line.substr(0, end == std::string::npos ? end : end + 1);
+      text += tag("p", text.empty() ? "class=\"first\"" : "", html_text(trim(first)));
+      if (end != std::string::npos) text += tag("p", "", html_text(trim(line.substr(end + 2))));
     }
-    if (!text.empty()) html += tag("section", "class=\"card finding\"", text);
-    return html;
+    if (text.empty()) return "";
+    return tag("section", held ? "class=\"card finding held\"" : "class=\"card finding\"", text);
   }
 
   static std::string tile(const std::string& mark, const std::string& value,
@@ -179,7 +182,7 @@ class ReportPage {
                        ? "undetermined"
                        : "undetermined, " + std::to_string(backed_up) + " of them backed up");
     }
-    if (delta_ > 0) html += tile("", "±" + html_number(delta_), "effects beyond this count");
+    if (delta_ > 0) html += tile("", "±" + html_number(delta_), "δ: effects beyond this count");
     html += tile("", html_number(record_.noise_floor), "noise floor");
     return tag("div", "class=\"tiles\"", html);
   }
@@ -196,7 +199,7 @@ class ReportPage {
             "when it is removed, downwards what it loses. Were attention a guide to importance, "
             "points far to the right would lie far from zero." +
                 bars_text()) +
-        tag("div", "class=\"two\"", scatter(0) + correlations());
+        tag("div", "class=\"two\"", scatter(0) + correlations(0)) + further_correlations();
     if (!more.empty()) {
       html += tag(
           "details", "",
@@ -208,8 +211,8 @@ class ReportPage {
   // What the bars of plots and tables are.
   std::string bars_text() const {
     return simultaneous_ ? " Bars are 95 % intervals that hold for all units at once, so that each "
-                           "alone is wider than its own."
-                         : " Bars are 95 % intervals of each unit alone.";
+                           "is wider than one for its unit alone; the shaded band is ±δ."
+                         : " Bars are 95 % intervals of each unit alone; the shaded band is ±δ.";
   }
 
   std::string scatter(int measure) const {
@@ -226,50 +229,60 @@ class ReportPage {
                              plot.y_title + " against " + plot.x_title));
   }
 
-  // Of the first method.
-  double by_measure(const char* name, int measure) const {
-    const NamedArray* values = record_.array(name);
-    const auto m = static_cast<std::size_t>(measure);
-    const bool there = values != nullptr &&
-                       values->dims == std::vector<std::string>{"method", "measure"} &&
-                       values->shape.size() == 2 && values->shape[1] == table_.measures() &&
-                       m < values->values.size();
-    return there ? values->values[m] : std::numeric_limits<double>::quiet_NaN();
-  }
-
-  std::string correlations() const {
+  // Every measure of attention with the effects of one method.
+  std::string correlations(int method) const {
     if (record_.array("rank_correlation") == nullptr) return "";
     const IntervalBar bar(-1, 1, 0);
     std::string rows;
     for (int m = 0; m < table_.measures(); ++m) {
-      const double value = by_measure("rank_correlation", m);
-      const double from = by_measure("rank_correlation_low", m);
-      const double to = by_measure("rank_correlation_high", m);
+      const double value = table_.by_measure("rank_correlation", method, m);
+      const double from = table_.by_measure("rank_correlation_low", method, m);
+      const double to = table_.by_measure("rank_correlation_high", method, m);
+      const double p = table_.by_measure("rank_correlation_p", method, m);
       rows += tag("tr", "",
                   "<td>" + html_text(table_.measure_name(m)) + "</td><td>" + html_signed(value) +
                       "</td><td>" + interval_text(from, to) + "</td><td>" +
+                      html_p(p, table_.smallest_rank_p()) + "</td><td>" +
                       bar.draw(value, from, to, "causal") + "</td>");
     }
-    const double ceiling = by_measure("rank_ceiling", 0);
-    const double attainable = by_measure("rank_attainable", 0);
-    const std::string below =
-        std::isnan(ceiling)
-            ? ""
-            : tag("p", "class=\"soft\" style=\"font-size:13px;margin-top:10px\"",
-                  "Ceiling " + html_number(ceiling) + " " +
-                      interval_text(by_measure("rank_ceiling_low", 0),
-                                    by_measure("rank_ceiling_high", 0)) +
-                      ": how well the effects of one half of the prompts rank those of the other." +
-                      (std::isnan(attainable)
-                           ? ""
-                           : " A perfect measure would reach " + html_number(attainable) + "."));
     return tag("figure", "",
-               "<figcaption><b>Rank correlation with |effect|</b>, within layers</figcaption>" +
+               "<figcaption><b>Rank correlation with the |effect| of " +
+                   html_text(table_.method_name(method)) + "</b>, within layers</figcaption>" +
                    tag("table", "",
-                       "<thead><tr><th>measure</th><th>τ-b</th><th>95 %</th><th></th></tr></thead>"
-                       "<tbody>" +
+                       "<thead><tr><th>measure</th><th>τ-b</th><th>95 %</th><th>p</th><th></th>"
+                       "</tr></thead><tbody>" +
                            rows + "</tbody>") +
-                   below);
+                   ceiling(method));
+  }
+
+  std::string ceiling(int method) const {
+    const double value = table_.by_measure("rank_ceiling", method, 0);
+    if (std::isnan(value)) return "";
+    const double attainable = table_.by_measure("rank_attainable", method, 0);
+    return tag("p", "class=\"soft small\"",
+               "Ceiling " + html_number(value) + " " +
+                   interval_text(table_.by_measure("rank_ceiling_low", method, 0),
+                                 table_.by_measure("rank_ceiling_high", method, 0)) +
+                   ": how well the effects of one half of the prompts rank those of the other." +
+                   (std::isnan(attainable)
+                        ? ""
+                        : " A perfect measure would reach " + html_number(attainable) + "."));
+  }
+
+  // What interval and p of a rank correlation are, and the tables of the further methods.
+  std::string further_correlations() const {
+    if (record_.array("rank_correlation") == nullptr) return "";
+    std::string html = tag(
+        "p", "class=\"soft small\"",
+        "The interval says what other prompts might give for these units, by drawing groups again; "
+        "p says how often units shuffled within their layers rank as well. With few units the "
+        "interval may exclude 0 where p is large: then other units might show nothing.");
+    std::string more;
+    for (int method = 1; method < table_.methods(); ++method) more += correlations(method);
+    if (more.empty()) return html;
+    return html + tag("details", "",
+                      tag("summary", "", "Rank correlations with the effects of other methods") +
+                          tag("div", "class=\"maps\"", more));
   }
 
   static std::string interval_text(double from, double to) {
@@ -322,7 +335,7 @@ class ReportPage {
       head += "<th>" + html_text(table_.method_name(m)) + "</th>";
     }
     head += "<th>95 %" + std::string(simultaneous_ ? ", all at once" : "") + " (" + method +
-            ")</th><th>p adj.</th>";
+            ")</th><th>p adjusted (" + method + ")</th>";
     if (direct) head += "<th>direct</th>";
     if (detectable) head += "<th>detectable</th>";
     for (int m = 0; m < table_.measures(); ++m) {
@@ -396,7 +409,7 @@ class ReportPage {
             " to " + html_number(high(0, cell)) + "\">" +
             bar.draw(table_.effect(0, cell), low(0, cell), high(0, cell), mark) + "</td>";
     const double p = table_.number("p_adjusted", 0, cell);
-    html += cell_of(p, html_p(p));
+    html += cell_of(p, html_p(p, table_.smallest_p()));
     if (direct) {
       const double value = table_.number("direct", 0, cell);
       html += cell_of(value, html_signed(value));
@@ -460,6 +473,16 @@ class ReportPage {
         tag("li", "",
             "Attention is a measurement. Importance is a claim about an intervention, and holds "
             "for these prompts, this metric and these methods.");
+    if (record_.array("direct") != nullptr) {
+      list += tag("li", "",
+                  "<b>direct</b>: the part of the effect that passes through no later layer; the "
+                  "rest of the network keeps the values that it had.");
+    }
+    if (record_.array("minimal_detectable") != nullptr) {
+      list += tag("li", "",
+                  "<b>detectable</b>: the effect that would have been seen in four of five cases "
+                  "with as many prompts.");
+    }
     if (const NamedTexts* notes = record_.text("notes")) {
       for (const std::string& note : notes->values) list += tag("li", "", html_text(note));
     }

@@ -65,11 +65,12 @@ def text_capture():
 
 
 def pairs_text():
-    """Pairs for MODEL that align, of words that are one token each, in groups of two."""
+    """Pairs for MODEL that align, of words that are one token each, in groups of two, of which no
+    two groups hold the same."""
     words = ["on", "the", "and", "to", "a"]
     lines = []
     for number in range(48):
-        order = sorted(range(5), key=lambda w: (number * (w + 3) * 7 + w * w) % 31)
+        order = sorted(range(5), key=lambda w: ((number + 1) * (w + 3) * 7 + w * w) % 41)
         a, b, c, d, e = (words[w] for w in order)
         lines.append(json.dumps({"clean": f"the {a} {b} {c} {a}", "corrupt": f"the {b} {a} {c} {a}",
                                  "answer": f" {d}", "wrong": f" {e}", "group": f"g{number // 2}",

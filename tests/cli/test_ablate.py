@@ -273,7 +273,12 @@ class BadPairs(CliTest):
         path = self.folder / "copies.jsonl"
         path.write_text((json.dumps(PAIR) + "\n") * 12)
         done = self.assert_ok(ablate("--pairs", path, "--layers", "0"))
-        self.assertIn("11 pairs repeat the clean prompt of another group", done.err)
+        self.assertIn("12 pairs count as 1 draw", done.err)
+        self.assertNotIn("repeat the clean prompt", done.err)
+        # The same prompt with another answer is no copy, and no draw of its own either.
+        path.write_text((json.dumps(PAIR) + "\n") * 12 + json.dumps(PAIR | {"wrong": " on"}) + "\n")
+        done = self.assert_ok(ablate("--pairs", path, "--layers", "0"))
+        self.assertIn("1 pair repeat", done.err)
         path.write_text((json.dumps({**PAIR, "group": "a"}) + "\n") * 12)
         done = self.assert_ok(ablate("--pairs", path, "--layers", "0"))
         self.assertNotIn("repeat the clean prompt", done.err)

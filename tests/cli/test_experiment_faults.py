@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import resource
 import shutil
 import signal
@@ -64,6 +65,36 @@ class Pairs(CliTest):
             self.assert_error(run(*command(verb, path, "--method", "mean-pos,zero")), 2, "length")
 
 
+class Copies(CliTest):
+    def test_sixty_groups_of_one_pair_are_one_draw(self):
+        path = self.folder / "copies.jsonl"
+        copies = [PAIR | {"group": f"g{n}"} for n in range(60)]
+        said = "60 groups count as 1 draw, so no interval"
+        path.write_text("".join(json.dumps(pair) + "\n" for pair in copies))
+        for verb in ("ablate", "patch"):
+            with self.subTest(verb=verb):
+                result = self.assert_ok(run(*command(verb, path, "--json")))
+                self.assertEqual(result.err.count("no further draws"), 1, result.err)
+                self.assertIn(said, result.err)
+                printed = json.loads(result.out)
+                self.assertEqual((printed["prompts"], printed["clusters"]), (60, 1))
+                for cell in printed["cells"]:
+                    self.assertEqual((cell["ci"], cell["p"], cell["groups"]), (None, None, 1))
+        self.assert_error(run(*command("verdict", path, "--json")), 2, "copies.jsonl",
+                          "exactly the same pairs", "60 groups")
+        # Beside three others they are the fourth draw of four.
+        others = [PAIR | {"clean": f"the {word} and", "group": word} for word in ("and", "to", "a")]
+        path.write_text("".join(json.dumps(pair) + "\n" for pair in copies + others))
+        result = self.assert_ok(run(*command("verdict", path, "--json")))
+        self.assertIn("63 groups count as 4 draws", result.err)
+        printed = json.loads(result.out)
+        self.assertEqual(printed["clusters"], 4)
+        self.assertIn("needs 20 groups of prompts and there are 4", printed["withheld"])
+        for cell in printed["cells"]:
+            self.assertIsNone(cell["ci"])
+            self.assertNotIn("verdict", cell)
+
+
 def model_with_nan(folder, token):
     """The small model with a NaN in the embedding of one token, which is also its unembedding."""
     model = folder / "nan-model"
@@ -95,9 +126,12 @@ class NotANumber(CliTest):
         for verb, options in (*OPTIONS.items(),
                               ("patch", ["--senders", "0.1", "--receivers", "logits"])):
             with self.subTest(verb=verb, options=options):
-                # The default delta of a verdict is a mean over prompts, which a NaN makes none.
-                delta = ["--delta", "0.1"] if verb == "verdict" else []
-                arguments = [verb, "-m", model, "--pairs", pairs, *options, *delta]
+                arguments = [verb, "-m", model, "--pairs", pairs, *options]
+                if verb == "verdict":
+                    # The default delta is a mean over prompts, which a NaN makes none.
+                    self.assert_error(run(*arguments), 2, "logit-diff", "NaN or infinite on 1 of 8",
+                                      "n.jsonl:1", "--strict")
+                    arguments += ["--delta", "0.1"]
                 result = self.assert_ok(run(*arguments, "--json"))
                 self.assertIn("NaN", result.err.split("weight")[-1])
                 printed = json.loads(result.out)
@@ -116,6 +150,24 @@ class NotANumber(CliTest):
                                   "--strict")
                 self.assertFalse(out.exists())
                 self.assert_error(run(*arguments, "--strict"), 2, "transformer.wte.weight")
+
+
+    def test_a_model_that_gives_nothing_else(self):
+        model = model_with_nan(self.folder, 5)
+        pairs = self.folder / "n.jsonl"
+        # Token 5 is in every prompt.
+        pairs.write_text("".join(json.dumps({"clean_ids": [5, 6 + n], "corrupt_ids": [5, 7 + n],
+                                             "answer_id": 30, "wrong_id": 31}) + "\n"
+                                 for n in range(24)))
+        arguments = ["verdict", "-m", model, "--pairs", pairs, *OPTIONS["verdict"]]
+        self.assert_error(run(*arguments), 2, "logit-diff", "NaN or infinite on 24 of 24 prompts")
+        printed = self.assert_ok(run(*arguments, "--delta", "0.1"))
+        in_words = re.sub("NaN or infinite|it is NaN, or|nan-model", "", printed.out)
+        self.assertNotRegex(in_words, r"(?i)\b(nan|inf)\b")
+        self.assertIn("NaN or infinite", printed.out)
+        self.assertIn("The verdict is withheld: ", printed.out)
+        control = next(line for line in printed.out.splitlines() if line.startswith("answers swap"))
+        self.assertIn("reported", control)  # nothing that was not computed has passed
 
 
 class Places(CliTest):

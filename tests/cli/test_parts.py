@@ -97,6 +97,27 @@ class Merged(CliTest):
                                  b["experiments"][name].attrs["sha256"], name)
             self.assertEqual(list(a["prompts"]), list(b["prompts"]))
 
+    def test_groups_of_the_same_pairs_are_one_draw_in_the_whole_too(self):
+        lines = [json.loads(line) for line in support.pairs_text().splitlines()]
+        pairs = self.folder / "copies.jsonl"
+        pairs.write_text("".join(json.dumps(line | {"group": f"{line['group']} {copy}"}) + "\n"
+                                 for copy in range(3) for line in lines))
+        def made_of_copies(*arguments):
+            self.assert_ok(run("ablate", "-m", support.MODEL, "--pairs", pairs, "--resamples", "500",
+                               "--layers", "0", "--dtype", "f64", "--quiet", *arguments))
+        whole, merged = self.folder / "whole.h5", self.folder / "merged.h5"
+        parts = [self.folder / f"{part}.h5" for part in (1, 2)]
+        made_of_copies("-o", whole, "--per-prompt")
+        for number, part in enumerate(parts, 1):
+            made_of_copies("-o", part, "--shard", f"{number}/2")
+        self.assert_ok(run("merge", *parts, "-o", merged))
+        groups = len({line["group"] for line in lines})
+        for path in (whole, merged):
+            [record] = records(path)
+            for cell in record["cells"]:
+                self.assertEqual((cell["n"], cell["groups"]), (3 * len(lines), groups))
+        self.assertTrue(close(records(whole)[0]["cells"], records(merged)[0]["cells"]))
+
     def test_counts_are_sums_and_differences_the_largest(self):
         parts = self.parts("noise", 2, "--verify", "7")
         merged = self.folder / "merged.h5"

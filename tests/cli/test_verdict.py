@@ -1,6 +1,9 @@
 """attnscope verdict: the finding, its file and its report, and every bad input."""
 import json
+import os
+import pty
 import signal
+import subprocess
 import unittest
 
 import support
@@ -58,15 +61,61 @@ class Printed(CliTest):
         result = self.assert_ok(verdict(*FAST, "--limit", "12", "--json"))
         found = json.loads(result.out)
         self.assertIn("20", found["withheld"])
-        self.assertTrue(found["paragraph"].startswith("No verdicts"))
+        self.assertTrue(found["paragraph"].startswith("The verdict is withheld: " +
+                                                      found["withheld"]))
         for cell in found["cells"]:  # and three groups give no interval
             self.assertNotIn("verdict", cell)
             self.assertIsNone(cell["ci"])
             self.assertIsNone(cell["p"])
             self.assertIsInstance(cell["effect"], float)
         text = self.assert_ok(verdict(*FAST, "--limit", "12")).out
-        self.assertIn("withheld: ", text)
+        self.assertEqual(text.count(found["withheld"]), 1, text)
         self.assertNotIn("undetermined", text)
+
+    def test_sentences_fit_a_terminal_and_stay_whole_elsewhere(self):
+        whole = self.assert_ok(verdict(*FAST)).out
+        paragraph = whole.split("\n\n")[0]
+        self.assertNotIn("\n", paragraph)
+        leader, follower = pty.openpty()
+        process = subprocess.Popen([support.ATTNSCOPE, "verdict", "-m", support.MODEL, "--pairs",
+                                    support.pairs_file(), *FAST], stdout=follower,
+                                   stderr=subprocess.DEVNULL,
+                                   env=dict(os.environ, COLUMNS="72", NO_COLOR="1"))
+        os.close(follower)
+        out = b""
+        while True:
+            try:
+                data = os.read(leader, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not data:
+                break
+            out += data
+        os.close(leader)
+        self.assertEqual(process.wait(timeout=60), 0)
+        lines = out.decode().replace("\r\n", "\n").split("\n\n")[0].splitlines()
+        self.assertGreater(len(lines), 5)
+        self.assertLessEqual(max(map(len, lines)), 72)
+        self.assertEqual(" ".join(lines), paragraph)
+
+    def test_every_rank_correlation_has_its_p(self):
+        arguments = [*FAST, "-o", "v.h5"]
+        out = self.assert_ok(verdict(*arguments, cwd=self.folder)).out
+        page = (self.folder / "v.html").read_text()
+        found = json.loads(self.assert_ok(run("stats", self.folder / "v.h5", "--json")).out)
+        measures = found["measures"]["values"]
+        ranks = out[out.index("\nmeasure "):].split("\n\n")[0].splitlines()[2:]
+        self.assertEqual(len(ranks), 3 * len(measures))
+        for m, method in enumerate(("zero", "mean", "resample")):
+            for a, measure in enumerate(measures):
+                row = ranks[m * len(measures) + a]
+                self.assertTrue(row.startswith(measure + "  "), row)
+                self.assertIn(f" {method} ", row)
+                p = found["rank_correlation_p"]["values"][m][a]
+                low = found["rank_correlation_low"]["values"][m][a]
+                self.assertAlmostEqual(float(row.split()[-1].lstrip("≤")), p, delta=p / 50)
+                self.assertIn(f"[{low:.3g}, ", row)
+                self.assertIn(f"</td><td>{p:.4f}</td>", page)
 
 
 class Files(CliTest):

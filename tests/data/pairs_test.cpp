@@ -96,7 +96,7 @@ TEST_F(Pairs, TablesTakeTheUsualNamesAndKeepTheRest) {
         "\xEF\xBB\xBF;Prompt;counterfactual;IO;distractor;template;source\r\n"
         "7;Today Frank is;Today Martin is; with; far;a;Frank\r\n"
         "8;Today Frank is;Today Nina is; with; far;b;\r\n"
-        "9;Today Frank is;Today Nina is; with; far;;is\r\n";
+        "9;Today Frank is;Today Nina is; with; Nina;;is\r\n";
     std::replace(text.begin(), text.end(), ';', separator);
     const PairSet set = read(name, text);
     ASSERT_EQ(set.pairs.size(), 3U);
@@ -111,6 +111,66 @@ TEST_F(Pairs, TablesTakeTheUsualNamesAndKeepTheRest) {
     EXPECT_EQ(set.n_clusters, 3);  // a pair without a group is a cluster of its own
     EXPECT_EQ(set.pairs[2].line, 4);
   }
+}
+
+std::string id_pair(const std::string& clean, const std::string& corrupt, const std::string& wrong,
+                    const std::string& group) {
+  return "{\"clean_ids\": " + clean + ", \"corrupt_ids\": " + corrupt +
+         ", \"answer_ids\": [7, 8], \"wrong_id\": " + wrong +
+         (group.empty() ? "" : ", \"group\": \"" + group + "\"") + "}\n";
+}
+
+std::vector<int> clusters(const PairSet& set) {
+  std::vector<int> list;
+  for (const EncodedPair& pair : set.pairs) list.push_back(pair.cluster);
+  return list;
+}
+
+// Order and number do not matter; anything else that differs makes other groups.
+TEST_F(Pairs, GroupsThatHoldTheSamePairsAreOneCluster) {
+  const std::string a[] = {"[1, 2]", "[1, 3]", "9"}, b[] = {"[1, 4]", "[1, 3]", "9"};
+  std::string text;
+  const auto add = [&](const std::string* pair, const std::string& group) {
+    text += id_pair(pair[0], pair[1], pair[2], group);
+  };
+  add(a, "first");
+  add(b, "first");
+  add(b, "second");  // the same two, the other way round and one of them twice
+  add(a, "second");
+  add(a, "second");
+  add(a, "part");  // one of them alone
+  add(b, "");      // a pair without a group is one of its own
+  add(a, "");      // and this one is what "part" holds
+  text += id_pair("[1, 2]", "[1, 5]", "9", "corrupt differs");
+  text += id_pair("[1, 2]", "[1, 3]", "6", "wrong answer differs");
+  const PairSet set = read("p.jsonl", text);
+  EXPECT_EQ(clusters(set), (std::vector<int>{0, 0, 0, 0, 0, 1, 2, 1, 3, 4}));
+  EXPECT_EQ(set.n_groups, 7);
+  EXPECT_EQ(set.n_clusters, 5);
+  EXPECT_EQ(set.pairs[4].group, "second");
+  expect_warning(
+      "2 groups hold exactly the same pairs as an earlier one, and copies are no further draws: 7 "
+      "groups count as 5 draws");
+  EXPECT_EQ(warnings_.lines().size(), 1U);
+}
+
+TEST_F(Pairs, SixtyCopiesAreOneDraw) {
+  std::string named, plain;
+  for (int n = 0; n < 60; ++n) {
+    named += id_pair("[1, 2]", "[1, 3]", "9", "g" + std::to_string(n));
+    plain += id_pair("[1, 2]", "[1, 3]", "9", "");
+  }
+  EXPECT_EQ(read("p.jsonl", named).n_clusters, 1);
+  EXPECT_EQ(
+      warnings_.lines(),
+      (std::vector<std::string>{
+          "59 groups hold exactly the same pairs as an earlier one, and copies are no further "
+          "draws: 60 groups count as 1 draw, so no interval can be computed"}));
+  EXPECT_EQ(read("p.jsonl", plain).n_clusters, 1);
+  EXPECT_EQ(warnings_.lines(),
+            (std::vector<std::string>{
+                "59 pairs hold exactly what an earlier one holds, and copies are no further draws: "
+                "60 pairs count as 1 draw, so no interval can be computed"}));
 }
 
 TEST_F(Pairs, ListsOfAnswersAndIds) {

@@ -69,6 +69,11 @@ TEST(Report, ShowsTheFindingAndEveryHead) {
   EXPECT_TRUE(holds(html, "[−0.020, 0.240]"));
   EXPECT_TRUE(holds(html, "Ceiling 0.710"));
   EXPECT_TRUE(holds(html, "A perfect measure would reach 0.830."));
+  EXPECT_TRUE(holds(html, "<b>Rank correlation with the |effect| of zero</b>, within layers"));
+  EXPECT_TRUE(holds(html, "[−0.020, 0.240]</span></td><td>0.0920</td>"));
+  EXPECT_TRUE(holds(html, "<td>≤0.0010</td>"));  // 999 draws give no less
+  EXPECT_TRUE(holds(html, "<th>p adjusted (zero)</th>"));
+  EXPECT_TRUE(holds(html, ">≤0.0003</td>"));  // 3332 draws
   EXPECT_EQ(count_text(html, "unspecific</span>"), 1);
   EXPECT_EQ(count_text(html, "class=\"tag passed\""), 2);
   EXPECT_TRUE(holds(html, "Halves were split by group"));
@@ -103,10 +108,16 @@ TEST(Report, UntrustedTextIsEscapedEverywhere) {
 
 TEST(Report, AWithheldVerdictShowsNone) {
   VerdictReport report = sample_verdict();
-  report.record.texts.push_back({"withheld", {}, {}, {"The known answer came out wrong."}});
+  const std::string reason = "The known answer came out wrong.";
+  report.record.texts.push_back({"withheld", {}, {}, {reason}});
+  for (NamedTexts& text : report.record.texts) {
+    if (text.name == "paragraph") text.values = {"The verdict is withheld. " + reason};
+  }
   const std::string html = verdict_report_html(report);
-  EXPECT_TRUE(holds(html, "The verdict is withheld."));
-  EXPECT_TRUE(holds(html, "The known answer came out wrong."));
+  EXPECT_EQ(count_text(html, reason), 1);
+  EXPECT_TRUE(holds(html, "class=\"card finding held\""));
+  std::erase_if(report.record.texts, [](const NamedTexts& t) { return t.name == "paragraph"; });
+  EXPECT_EQ(count_text(verdict_report_html(report), reason), 1);
   EXPECT_FALSE(holds(html, "class=\"tag causal\""));
   EXPECT_FALSE(holds(html, "<span>causal</span>"));
   EXPECT_TRUE(holds(html, "−3.250"));  // the estimates stay

@@ -51,7 +51,9 @@ VerdictReport sample_verdict() {
   record.name = record.kind = "verdict";
   record.metric = "logit-diff";
   record.noise_floor = 2.4e-6;
-  record.attributes = {{"delta", 0.05}, {"clusters", std::int64_t{100}}};
+  record.attributes = {
+      {"delta", 0.05}, {"clusters", std::int64_t{100}}, {"rank_draws", std::int64_t{999}}};
+  record.spec_json = R"({"resamples": 3332})";
   const std::vector<std::string> methods{"zero", "mean", "resample"};
   const std::vector<std::string> measures{"mass", "max", "entropy", "norm-weighted", "source"};
   NamedArray effect{"effect", {"method", "cell"}, {3, kCells}, {}};
@@ -77,7 +79,7 @@ VerdictReport sample_verdict() {
       effect.values.push_back(value);
       low.values.push_back(value - half);
       high.values.push_back(value + half);
-      adjusted.values.push_back(std::fabs(value) > 0.5 ? 0.0003 : 1.0);
+      adjusted.values.push_back(std::fabs(value) > 0.5 ? 1.0 / 3333 : 1.0);
       n.values.push_back(200);
     }
   }
@@ -104,6 +106,7 @@ VerdictReport sample_verdict() {
                    by_measure("rank_correlation", {0.11, 0.14, -0.09, 0.31, 0.22}),
                    by_measure("rank_correlation_low", {-0.02, 0.01, -0.22, 0.17, 0.08}),
                    by_measure("rank_correlation_high", {0.24, 0.27, 0.04, 0.44, 0.35}),
+                   by_measure("rank_correlation_p", {0.092, 0.001, 0.31, 0.004, 0.02}),
                    by_measure("rank_ceiling", {0.71, 0.71, 0.71, 0.71, 0.71}),
                    by_measure("rank_attainable", {0.83, 0.83, 0.83, 0.83, 0.83}),
                    by_measure("rank_ceiling_low", {0.6, 0.6, 0.6, 0.6, 0.6}),

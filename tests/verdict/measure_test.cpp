@@ -95,8 +95,9 @@ TEST(VerdictOfKnownModels, AttentionRanksTheLoudDecoyFirstAndCausalityLast) {
   }
   EXPECT_NEAR(judged.units.at("1.0").methods[0].total.effect, -5.0, 0.01);
   const std::vector<std::string>& units = judged.measured.input.units;
-  EXPECT_TRUE(units[judged.result.picked.strongest] == "0.0" ||
-              units[judged.result.picked.strongest] == "1.0");
+  ASSERT_TRUE(judged.result.picked.strongest.has_value());
+  const std::string& strongest = units[*judged.result.picked.strongest];
+  EXPECT_TRUE(strongest == "0.0" || strongest == "1.0") << strongest;
 }
 
 TEST(VerdictOfKnownModels, MainAndBackupHeadAreBackedUp) {

@@ -79,8 +79,10 @@ TEST(VerdictRecord, AWithheldVerdictLeavesTheReason) {
   EXPECT_EQ(record.integer("verdict"), nullptr);
   ASSERT_NE(record.text("withheld"), nullptr);
   const std::string html = verdict_report_html({.prompts = 120, .record = record});
-  EXPECT_TRUE(holds(html, "The verdict is withheld."));
-  EXPECT_TRUE(holds(html, "the planted head was not found"));
+  EXPECT_TRUE(holds(html, "The verdict is withheld: "));
+  const std::size_t reason = html.find("(the planted head was not found)");
+  ASSERT_NE(reason, std::string::npos);
+  EXPECT_EQ(html.find("(the planted head was not found)", reason + 1), std::string::npos);
   EXPECT_TRUE(holds(html, "class=\"tag failed\""));
 }
 
@@ -101,9 +103,14 @@ TEST(VerdictRecord, HoldsTheSetsThatTheStrongestAreComparedWith) {
   EXPECT_EQ(record.text("matched_sets")->values, (std::vector<std::string>{"0.1+1.2", "0.0+0.1"}));
   EXPECT_EQ(record.array("matched")->values, set.matched_effects);
   EXPECT_DOUBLE_EQ(*record.number_attribute("matched_p"), 1.0 / 3);
-  EXPECT_EQ(details_of(record).values.back(),
-            "removing the 2 strongest together changes the metric by -4 logits, 2 random sets like "
-            "them by -3 to 0.25 (median -1.38); p = 0.333");
+  EXPECT_EQ(
+      details_of(record).values.back(),
+      "removing the 2 strongest together changes the metric by −4 logits, 2 random sets like "
+      "them by −3 to 0.25 (median −1.38); p = 0.333, the smallest that so many sets can give; "
+      "the sets hold 3 different heads, the most frequent in 2 of 2; the 2 were picked on the "
+      "other half");
+  EXPECT_EQ(record.integer_attribute("matched_units"), 3);
+  EXPECT_EQ(record.integer_attribute("matched_most"), 2);
   // Three strongest of two layers with too few others.
   world.input.joint[0].units = {0, 1, 2};
   world.input.joint[0].matched.clear();
@@ -162,6 +169,12 @@ TEST(VerdictRecord, ItsPageShowsTheParagraphAndEveryUnit) {
   EXPECT_TRUE(holds(html, "<b>2</b><span>no effect</span>"));
   EXPECT_TRUE(holds(html, "class=\"tag passed\""));
   EXPECT_TRUE(holds(html, "attention mass"));
+  // What a measure is stands on the page, where it is told.
+  EXPECT_FALSE(holds(html, "attention mass: what a row gives"));
+  world.input.attention[0].meaning = "what a row gives";
+  EXPECT_TRUE(holds(
+      verdict_report_html({.record = verdict_record(world.input, options, result, "logit-diff")}),
+      "<li>attention mass: what a row gives</li>"));
 }
 
 }  // namespace

@@ -208,7 +208,8 @@ TEST(VerdictRule, EffectsThatAreNoNumbersWithhold) {
   world.input.non_finite = 3;
   const VerdictResult got = judge(world.input, with_delta(1));
   EXPECT_EQ(got.units[0].verdict, Verdict::withheld);
-  EXPECT_NE(got.paragraph.find("No verdicts: 3 effects are NaN or infinite"), std::string::npos);
+  EXPECT_NE(got.paragraph.find("The verdict is withheld: 3 effects are NaN or infinite"),
+            std::string::npos);
 }
 
 TEST(VerdictRule, FailedPositiveControlWithholds) {
@@ -459,6 +460,30 @@ TEST(VerdictRule, BadDeltaAndBadShapes) {
   EXPECT_EQ(code_of([](VerdictInput& i) { i.half_of_cluster.pop_back(); }), "VD02");
   EXPECT_EQ(code_of([](VerdictInput& i) { i.conditional = {{7, 0, i.methods[0].total}}; }), "VD02");
   EXPECT_EQ(code_of([](VerdictInput&) {}), "none");
+  TotalEstimates totals = estimate_totals(world.input, with_delta(1));
+  const auto code_of_totals = [&] {
+    try {
+      judge(world.input, with_delta(1), totals);
+    } catch (const Error& error) {
+      return error.code();
+    }
+    return std::string("none");
+  };
+  EXPECT_EQ(code_of_totals(), "none");
+  totals.back().units.pop_back();
+  EXPECT_EQ(code_of_totals(), "VD02");
+  totals.pop_back();
+  EXPECT_EQ(code_of_totals(), "VD02");
+}
+
+// Nothing was computed, so nothing can have passed.
+TEST(VerdictRule, EffectsThatAreAllNaNLeaveTheNegativeControlOpen) {
+  World world(five_units(), {.given = {0, 1}});
+  EXPECT_FALSE(std::isnan(judge(world.input, with_delta(1)).negative_control_p));
+  for (MethodEffects& m : world.input.methods) std::fill(m.total.begin(), m.total.end(), kNaN);
+  const VerdictResult got = judge(world.input, with_delta(1));
+  EXPECT_TRUE(std::isnan(got.negative_control_p));
+  EXPECT_FALSE(got.picked.strongest.has_value());
 }
 
 // The units that judge() calls causal, and no others; with the first method that says so.
@@ -467,8 +492,10 @@ TEST(CausalUnits, AreThoseOfTheVerdict) {
               {.noise = .3});
   for (std::size_t p = 0; p < world.input.cluster_of_prompt.size(); ++p) world.total(0, 2, p) = 0;
   const VerdictOptions options{.delta = .5, .seed = 1, .draws = 500};
-  const std::vector<CausalUnit> found = causal_units(world.input, options);
-  const VerdictResult judged = judge(world.input, options);
+  const TotalEstimates totals = estimate_totals(world.input, options);
+  const std::vector<CausalUnit> found = causal_units(totals, options.delta);
+  const VerdictResult judged = judge(world.input, options, totals);
+  EXPECT_EQ(judged.paragraph, judge(world.input, options).paragraph);
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(found[0].unit, 0U);
   EXPECT_EQ(found[0].method, 0U);

@@ -97,6 +97,9 @@ TEST(RunVerdict, StoppedInEveryStageAndResumedIsTheSameFile) {
   watched.progress = &never;
   const ExperimentResult whole = run_verdict(demo_spec(folder.file("whole.h5")), watched);
   ASSERT_EQ(whole.stages.size(), 4U);
+  // Five prompts a group, of which none is a copy of another.
+  EXPECT_EQ(whole.clusters, 20);
+  EXPECT_EQ(whole.record.integer("cluster_of_prompt")->values.back(), 19);
   EXPECT_EQ(never.stages.size(), 4U);
   EXPECT_TRUE(never.stages.contains("2 of 4: effects given another removed head"));
   VerdictSpec spec = demo_spec(folder.file("run.h5"));

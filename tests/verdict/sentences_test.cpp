@@ -5,6 +5,7 @@
 #include <string>
 
 #include "attnscope/probes/verdict_rule.h"
+#include "attnscope/support/text.h"
 #include "worlds.h"
 
 namespace attnscope {
@@ -21,17 +22,28 @@ TEST(VerdictSentences, LoudAndStrongAreDifferentHeads) {
       {.given = {1}});
   world.input.positive_control = ControlOutcome::passed;
   const VerdictResult got = judge(world.input, with_delta(.05));
+  // Of four heads any of the places of the one with an effect is as likely: half of them rank as
+  // well as this one, in one direction or the other.
+  for (const AttentionResult& rank : got.attention) EXPECT_NEAR(rank.p, .5, .1);
+  const auto p_of = [&](std::size_t m) { return format_number(got.attention[m].p, 3); };
   EXPECT_EQ(
       got.paragraph.substr(0, got.paragraph.find(" With answer")),
       "On these 120 prompts attention mass points the wrong way: within layers its rank "
-      "correlation with the |effect| of zero is τ-b −0.707 [−0.707, −0.707]. With the |effect| of "
-      "mean it is −0.707 [−0.707, −0.707], points the wrong way; with that of resample −0.707 "
-      "[−0.707, −0.707], points the wrong way. The loudest head, 0.0, has no effect larger than "
-      "±0.05 logits; the "
-      "strongest head, 0.1 (−3.2 logits), ranks 4th of 4 in attention. On the 60 prompts that "
-      "nothing was chosen on, of 4 heads 1 is causal, 3 without effect, 0 undetermined. The model "
-      "with planted heads that is judged beside it "
-      "came out as planted.");
+      "correlation with the |effect| of zero is τ-b −0.707 [−0.707, −0.707] (although p = " +
+          p_of(0) +
+          " over heads). With the |effect| of mean it is −0.707 [−0.707, "
+          "−0.707] (although p = " +
+          p_of(1) +
+          " over heads), points the wrong way; with that of resample −0.707 "
+          "[−0.707, −0.707] (although p = " +
+          p_of(2) +
+          " over heads), points the wrong way. The loudest head, 0.0, has no effect larger than "
+          "±0.05 logits; the "
+          "strongest head, 0.1 (−3.2 logits), ranks 4th of 4 in attention. On the 60 prompts that "
+          "nothing was chosen on, of 4 heads 1 is causal, 3 without effect, 0 undetermined. The "
+          "model "
+          "with planted heads that is judged beside it "
+          "came out as planted.");
   EXPECT_NE(got.paragraph.find(" With answer and wrong answer swapped by a coin for each group, "
                                "which must leave no effect, the smallest p is "),
             std::string::npos);
@@ -65,8 +77,8 @@ TEST(VerdictSentences, MarksAndSelfRepair) {
         "0.0 is unspecific: an unrelated pair of answers moves at least half as much.",
         "What 0.2 does may be due to the size of the change alone: random changes of the same size "
         "do as much in more than one of twenty cases.",
-        "Removed together, 0.0 and 0.2 change the metric by −10 logits; their effects one by one "
-        "add up to −7 (difference [−3, −3])."}) {
+        "Removed together, 0.0 and 0.2, the strongest on the other half of the prompts, change the "
+        "metric by −10 logits; their effects one by one add up to −7 (difference [−3, −3])."}) {
     EXPECT_NE(text.find(sentence), std::string::npos) << sentence << "\n" << text;
   }
 }
@@ -82,18 +94,99 @@ TEST(VerdictSentences, TheStrongestBesideRandomSets) {
   const VerdictResult got = judge(world.input, with_delta(.1));
   EXPECT_DOUBLE_EQ(got.joint[0].matched_p, 2.0 / 6);
   EXPECT_EQ(got.joint[0].matched_median, -1);
-  EXPECT_NE(got.paragraph.find(
-                " 5 random sets of as many other heads of the same layers, alike in attention and "
-                "size of output, change it by −3 to 12 logits (median −1), 1 of them by as much: "
-                "p = 0.333."),
-            std::string::npos)
+  EXPECT_NE(
+      got.paragraph.find(
+          " 5 random sets of as many other heads of the same layers, alike in attention and "
+          "size of output, change it by −3 to 12 logits (median −1), 1 of them by as much: "
+          "p = 0.333. The sets share heads: of 4 different ones, the most frequent stands in 3 "
+          "of 5."),
+      std::string::npos)
       << got.paragraph;
+  // None does as much, so that p is what five sets can give at least: 1 / 6.
+  world.input.joint[0].matched_effects[3] = 9;
+  EXPECT_NE(judge(world.input, with_delta(.1))
+                .paragraph.find("none of them by as much: p = 0.167, the smallest that 5 sets can "
+                                "give. The sets share"),
+            std::string::npos);
+  // Sets of different heads share none.
+  world.input.joint[0].matched = {{1, 3}, {0, 2}};
+  world.input.joint[0].matched_effects = {1, 2};
+  const std::string apart = judge(world.input, with_delta(.1)).paragraph;
+  EXPECT_NE(apart.find("p = 0.333, the smallest that 2 sets can give."), std::string::npos);
+  EXPECT_EQ(apart.find("share heads"), std::string::npos);
+  world.input.joint = {set};
   world.input.joint[0].matched_wanted = 20;
   EXPECT_NE(judge(world.input, with_delta(.1))
                 .paragraph.find("size of output (further draws gave no others), change"),
             std::string::npos);
   world.input.joint[0].matched_effects[2] = std::nan("");
   EXPECT_TRUE(std::isnan(judge(world.input, with_delta(.1)).joint[0].matched_p));
+}
+
+// Three layers of eight heads rank alike on all prompts, so both say that there is something; with
+// three heads in one layer the prompts still agree, but one order of heads in three does as well.
+TEST(VerdictSentences, SaysWhereIntervalAndPDisagree) {
+  const auto paragraph_of = [](int layers, int heads) {
+    std::vector<TrueUnit> units;
+    for (int u = 0; u < layers * heads; ++u) {
+      units.push_back(
+          {.layer = u / heads, .total = -1.0 - u % heads, .attention = 1.0 + u % heads});
+    }
+    World world(units, {.noise = .05, .given = {0}});
+    const VerdictResult got = judge(world.input, with_delta(.1));
+    EXPECT_GT(got.attention[0].interval.low, 0);
+    EXPECT_EQ(got.attention[0].p <= .05, layers == 3) << got.attention[0].p;
+    return got.paragraph;
+  };
+  EXPECT_EQ(paragraph_of(3, 8).find("although"), std::string::npos);
+  EXPECT_NE(paragraph_of(1, 3).find("(although p = 0.3"), std::string::npos) << paragraph_of(1, 3);
+}
+
+// Whatever is missing: words, and never "nan".
+TEST(VerdictSentences, WhatIsNoNumberIsSaidInWords) {
+  const World world({{0, -5, -5, -5, 0, 1}, {0, -1, -1, -1, 0, 2}, {1, 0}, {1, -2, -2, -2, 0, 3}},
+                    {.noise = .1, .given = {0}});
+  VerdictInput whole = world.input;
+  whole.joint.push_back({.method = 0, .units = {0, 3}, .values = std::vector<double>(120, -9.0)});
+  whole.joint[0].matched = {{1, 2}, {2, 1}};
+  whole.joint[0].matched_effects = {1, 2};
+  const double nan = std::nan("");
+  const auto text_of = [&](auto&& spoil) {
+    VerdictInput input = whole;
+    spoil(input);
+    input.non_finite = 1;
+    std::string text = judge(input, with_delta(.1)).paragraph;
+    std::string bare = text;
+    for (std::size_t at; (at = bare.find("NaN or infinite")) != std::string::npos;) {
+      bare.erase(at, 15);
+    }
+    for (const char* word : {"nan", "NaN", "inf"}) {
+      EXPECT_EQ(bare.find(word), std::string::npos) << text;
+    }
+    return text;
+  };
+  const std::string none = text_of([&](VerdictInput& input) {
+    for (MethodEffects& m : input.methods) {
+      for (auto* values : {&m.total, &m.direct, &m.placebo}) {
+        std::fill(values->begin(), values->end(), nan);
+      }
+    }
+    std::fill(input.joint[0].values.begin(), input.joint[0].values.end(), nan);
+    input.joint[0].matched_effects = {nan, nan};
+  });
+  EXPECT_NE(none.find("No head is the strongest: the effect of each is NaN or infinite"),
+            std::string::npos);
+  EXPECT_NE(none.find("too many effects are NaN or infinite"), std::string::npos);
+  const std::string one = text_of([&](VerdictInput& input) {
+    const auto half = prompts_of(Half::estimation, input.half_of_cluster, input.cluster_of_prompt);
+    input.methods[0].total[static_cast<std::size_t>(half[0])] = nan;  // of unit 0, the strongest
+  });
+  EXPECT_NE(one.find("0.0 (its effect on the other half is NaN or infinite)"), std::string::npos)
+      << one;
+  text_of([&](VerdictInput& input) {
+    std::fill(input.attention[0].values.begin(), input.attention[0].values.end(), nan);
+  });
+  text_of([&](VerdictInput& input) { input.joint[0].values[7] = input.joint[0].values[90] = nan; });
 }
 
 TEST(VerdictSentences, NoneOfTheLoudestIsSaidWithoutADoubleNegative) {
@@ -119,7 +212,9 @@ TEST(VerdictSentences, UndeterminedComesWithWhatCouldHaveBeenSeen) {
 TEST(VerdictSentences, WithheldSaysWhyAndGivesNoVerdict) {
   World world({{0, -3, -3, -3, 0, 1}, {0}}, {.clusters = 12, .given = {0}});
   const std::string text = judge(world.input, with_delta(.05)).paragraph;
-  EXPECT_EQ(text.find("No verdicts: a verdict needs 20 groups of prompts and there are 12."), 0u)
+  EXPECT_EQ(
+      text.find("The verdict is withheld: a verdict needs 20 groups of prompts and there are 12."),
+      0u)
       << text;
   EXPECT_EQ(text.find("causal"), std::string::npos) << text;
   EXPECT_NE(text.find("ranks 1st of 2 in attention"), std::string::npos) << text;

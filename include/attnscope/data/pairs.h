@@ -2,7 +2,6 @@
 // Pairs of prompts for causal experiments: a clean prompt, optionally its corrupt twin that aligns
 // with it token by token, the answers and the wrong answers, the cluster it belongs to.
 //
-//
 //   .jsonl       a line is an object with the keys below; lists of answers, and ids
 //   .csv, .tsv   a header line names the columns; an empty field counts as absent
 //   .json        auto-circuit's: {"prompts": [{clean, corrupt, answers, wrong_answers}, …]}, with
@@ -13,6 +12,8 @@
 //   answer   also answers, correct, target, io …; as ids: answer_id
 //   wrong    also wrong_answer, incorrect, distractor …; as ids: wrong_id
 //   group    also cluster, template; label for classifiers
+// Pairs of one group are one cluster, which counts as one draw; so are groups that hold exactly the
+// same pairs (same ids of clean, corrupt, answers and wrong answers), in any order and number.
 // Every other column is kept; one that holds words of the prompt names their positions.
 //
 // Example:
@@ -56,7 +57,7 @@ struct EncodedPair {
   std::vector<std::int64_t> answers, wrongs;  // vocabulary ids
   std::optional<std::int64_t> label;
   std::string group;
-  int cluster = 0;  // index of the group, by first appearance
+  int cluster = 0;  // of which draw it is part, by first appearance
   int mask = -1;    // position of the mask token in `clean`, which the answers then fill
   std::map<std::string, std::vector<int>> spans;  // positions of the span columns in `clean`
   std::int64_t line = 0;
@@ -78,23 +79,12 @@ struct PairOptions {
   EncodePromptOptions encode;
 };
 
-// Numbers clusters of prompts by first appearance: those of one group are one cluster, one without
-// a group is its own.
-class ClusterNumbers {
- public:
-  int of(const std::string& group);
-  int count() const { return count_; }
-
- private:
-  std::map<std::string, int> known_;
-  int count_ = 0;
-};
-
 struct PairSet {
   std::vector<EncodedPair> pairs;
-  std::string source;  // file as given, or "--prompt"
-  std::string sha256;  // of the file; empty for an inline pair
-  int n_clusters = 0;
+  std::string source;                    // file as given, or "--prompt"
+  std::string sha256;                    // of the file; empty for an inline pair
+  int n_groups = 0;                      // a pair without a group is one of its own
+  int n_clusters = 0;                    // fewer where groups hold the same pairs
   std::int64_t misaligned = 0;           // dropped under Misaligned::skip
   std::int64_t bad_lines = 0;            // dropped under skip_bad
   std::int64_t multi_token_answers = 0;  // answers of which only the first token is used
@@ -103,7 +93,8 @@ struct PairSet {
 // Reads and encodes a pairs file. Errors PA01… (exit 2) name file, line and column. `tokenizer` may
 // be null where everything is ids. `warnings` gets one line for each kind of doubt, with a count:
 // answers of several tokens, answers without the space that would make another token of them,
-// corrupt prompts equal to the clean ones, pairs left out, a single group.
+// corrupt prompts equal to the clean ones, pairs left out, a single group, groups that hold the
+// same pairs.
 PairSet read_pairs(const std::string& path, const Tokenizer* tokenizer, const PairOptions& options,
                    Warnings& warnings);
 // The same for pairs that are there already (an inline --prompt).

@@ -25,6 +25,11 @@ ReferenceMeans reference_means(const Model& model, const std::vector<TokenRow>& 
                                const std::vector<HookId>& hooks, PositionMeans positions,
                                Engine engine);
 
+// For means by position. Throws Error AB10 (exit 2) where prompts have another length than those
+// whose means they get.
+void check_equal_lengths(const std::vector<SweepPrompt>& prompts,
+                         const std::vector<TokenRow>& reference);
+
 // Gives every prompt without a corrupt twin another prompt of equal length as its donor, of another
 // cluster, drawn by seed. Throws Error AB11 (exit 2) where there is none.
 void draw_donors(std::vector<SweepPrompt>& prompts, const std::vector<int>& clusters,

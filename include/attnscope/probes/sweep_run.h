@@ -103,11 +103,16 @@ struct EstimateOptions {
   bool per_prompt = false;
 };
 
+// The array of a record that says of which cluster each prompt is; clusters are what intervals and
+// p are drawn by, and a merge of parts reads them here.
+inline constexpr const char* kClusterOfPrompt = "cluster_of_prompt";
+void add_clusters(const std::vector<int>& clusters, ExperimentRecord& record);
+
 // Adds effect, ci_low, ci_high, ci_sim_low, ci_sim_high, p, p_adjusted, minimal_detectable, n,
-// undefined, groups, interval_kind, and what tells the cells apart. NaN effects are left out of the
-// means: n counts the rest, `groups` the clusters that they are in, `undefined` what was left out;
-// `interval_kind` says what the interval is or why there is none (stats/bootstrap.h). Tests are
-// simultaneous over the cells of one method.
+// undefined, groups, interval_kind, clusters, and what tells the cells apart. NaN effects are left
+// out of the means: n counts the rest, `groups` the clusters that they are in, `undefined` what was
+// left out; `interval_kind` says what the interval is or why there is none (stats/bootstrap.h).
+// Tests are simultaneous over the cells of one method.
 void add_effects(const EffectsTable& table, const EstimateOptions& options,
                  ExperimentRecord& record);
 

@@ -6,9 +6,9 @@
 // Example:
 //   VerdictInput input = …;
 //   input.half_of_cluster = split_clusters(n_clusters, seed);
-//   for (const std::size_t unit : units_to_condition_on(input, 5)) …  // measure conditional
-//   effects const VerdictResult result = judge(input, {.seed = seed}); result.units[3].verdict;
-//   result.paragraph;
+//   for (const std::size_t unit : units_to_condition_on(input, 5)) …  // measure what that hides
+//   const VerdictResult result = judge(input, {.delta = delta, .seed = seed});
+//   result.units[3].verdict;  result.paragraph;
 #pragma once
 
 #include <cstddef>
@@ -28,6 +28,12 @@ namespace attnscope {
 inline constexpr std::size_t kVerdictClusters = 20;
 // A ceiling whose interval reaches below this says that the effects themselves are too uncertain.
 inline constexpr double kUsefulCeiling = 0.3;
+// The level of tests and of intervals.
+inline constexpr double kVerdictAlpha = 0.05;
+// The negative control guards against a broken chain and is no test of the data.
+inline constexpr double kNegativeControlAlpha = 1e-3;
+// Intervals and p of rank correlations, which need no far tail, take no more draws than this.
+inline constexpr int kMostRankDraws = 2000;
 
 // All matrices are row-major over all prompts of both halves; an effect is the metric after − the
 // metric before, NaN where it could not be measured.
@@ -52,8 +58,10 @@ struct ConditionalEffects {
 struct AttentionMeasure {
   std::string name;            // as it stands in a sentence: "attention mass"
   std::vector<double> values;  // [unit, prompt]; NaN on prompts where it is undefined
+  std::string meaning = {};    // what it measures, for the report
 };
 
+// Of the units that are strongest in the selection half.
 struct JointEffect {
   std::size_t method = 0;
   std::vector<std::size_t> units;
@@ -135,10 +143,10 @@ struct AttentionResult {
 
 // Picked in the selection half, reported from the estimation half.
 struct PickedUnits {
-  std::vector<std::size_t> loudest;  // by the first measure, loudest first
-  std::size_t strongest = 0;         // by |effect| under the first method
-  double strongest_effect = 0;
-  std::size_t strongest_rank = 0;  // 1 = loudest; 0 without attention measures
+  std::vector<std::size_t> loudest;      // by the first measure, loudest first
+  std::optional<std::size_t> strongest;  // by |effect| under the first method; none if all are NaN
+  double strongest_effect = 0;           // NaN where it is not known in the estimation half
+  std::size_t strongest_rank = 0;        // 1 = loudest; 0 without attention measures
 };
 
 struct JointResult {
@@ -147,7 +155,10 @@ struct JointResult {
   EffectEstimate difference;  // joint − sum
   // Of the matched sets; NaN without any.
   double matched_low = 0, matched_median = 0, matched_high = 0;
-  double matched_p = 0;  // (1 + sets with an |effect| as large) ÷ (1 + sets)
+  double matched_p = 0;              // (1 + sets with an |effect| as large) ÷ (1 + sets)
+  std::size_t matched_units = 0;     // different units in the sets
+  std::size_t matched_most = 0;      // sets that hold the most frequent one
+  std::size_t matched_as_large = 0;  // sets with an |effect| as large
 };
 
 struct VerdictResult {
@@ -168,7 +179,16 @@ struct VerdictResult {
 // whole is 2r ÷ (1 + r) where that of a half is r (Spearman 1910; Brown 1910). 0 below 0.
 double attainable_tau(double ceiling);
 
+// What the estimation half says of the total effects: one table a method.
+using TotalEstimates = std::vector<EffectTable>;
+
+// Throws what judge() throws. Reads total effects, and of the options seed, draws and threads.
+TotalEstimates estimate_totals(const VerdictInput& input, const VerdictOptions& options);
+
 // Throws Error: VD01 (exit 2) when δ is not above 0, VD02 (exit 1) when arrays do not fit together.
+VerdictResult judge(const VerdictInput& input, const VerdictOptions& options,
+                    const TotalEstimates& totals);
+// With estimates of its own.
 VerdictResult judge(const VerdictInput& input, const VerdictOptions& options);
 
 // 0.02 × the mean of |clean − corrupt| over the prompts of the selection half; without `corrupt`,
@@ -178,12 +198,12 @@ std::optional<double> default_delta(std::span<const double> clean, std::span<con
                                     std::span<const Half> half_of_cluster);
 
 // Units that judge() calls causal wherever it gives verdicts, and the first method whose interval
-// lies beyond δ. Reads total effects only.
+// lies beyond δ.
 struct CausalUnit {
   std::size_t unit = 0;
   std::size_t method = 0;
 };
-std::vector<CausalUnit> causal_units(const VerdictInput& input, const VerdictOptions& options);
+std::vector<CausalUnit> causal_units(const TotalEstimates& totals, double delta);
 
 // The `count` units with the largest |direct effect| in the selection half, under whichever method
 // it is largest; largest first.

@@ -49,6 +49,14 @@ class EffectView {
   const std::string& measure_name(int measure) const;
   int find_measure(const std::string& name, const std::string& option) const;
   double attention(int measure, int cell) const;
+  // Of an array {"method", "measure"}, such as `rank_correlation`.
+  double by_measure(std::string_view array, int method, int measure) const;
+
+  // The smallest p of an effect that the record's draws can give, and of a rank correlation; 0
+  // where the record does not say how many they were. Such a p is a bound: with more draws it
+  // might have been less.
+  double smallest_p() const;
+  double smallest_rank_p() const;
 
   // Cells by |effect| of one method, largest first; NaN last, equal ones in order.
   std::vector<int> by_effect(int method) const;

@@ -14,16 +14,16 @@ namespace attnscope {
 
 // The record has `methods`, `cells` and `effect` (experiment.h). The page also shows, where they
 // are there:
-// - texts: `paragraph` {} the finding in words; `withheld` {} why no verdicts are given; `notes`
-//   {"note"}; `controls`, `control_results` ("passed", "failed" or "reported") and
-//   `control_details`
+// - texts: `paragraph` {} the finding in words; `withheld` {} why no verdicts are given, which the
+//   paragraph says too; `notes` {"note"}; `controls`, `control_results` ("passed", "failed" or
+//   "reported") and `control_details`
 //   {"control"}; `measures` {"measure"};
 // - numbers by {"method", "cell"} or {"cell"}: intervals, `p_adjusted`, `direct`,
 //   `minimal_detectable` (what could have been found); by {"cell", "measure"}: `attention`; by
 //   {"method", "measure"}: `rank_correlation` and `rank_ceiling`, each with `_low` and `_high`;
-//   `rank_attainable` (what a perfect measure would reach);
+//   `rank_correlation_p`; `rank_attainable` (what a perfect measure would reach);
 // - integers {"cell"}: `verdict`, `unspecific` (1 where a placebo metric moves as well);
-// - attribute `delta`.
+// - attributes `delta`, `rank_draws` (of which p is a share; that of effects is in spec_json).
 struct VerdictReport {
   ModelInfo model;
   RunInfo run;
