@@ -3,7 +3,6 @@
 #include "attnscope/support/error.h"
 #include "attnscope/support/text.h"
 #include "attnscope/support/utf8.h"
-#include "console/output.h"
 
 namespace attnscope::cli {
 
@@ -29,7 +28,7 @@ HeadId parse_head(const CaptureReader& file, const std::string& text, const std:
 }
 
 std::vector<HeadId> parse_stored_heads(const CaptureReader& file, int prompt, Site site,
-                                       const std::string& text) {
+                                       const std::string& text, Warnings& warnings) {
   const std::vector<HeadId> asked = parse_heads(text, heads_per_layer(file), "--heads");
   std::vector<HeadId> stored;
   for (const HeadId head : asked) {
@@ -37,8 +36,8 @@ std::vector<HeadId> parse_stored_heads(const CaptureReader& file, int prompt, Si
   }
   if (stored.empty()) fail_missing_map(file, prompt, asked.front(), site);
   if (stored.size() < asked.size()) {
-    console::print_warnings({"left out: " + count_of(asked.size() - stored.size(), "head") +
-                             " of which no map was recorded"});
+    warnings.add("left out: " + count_of(asked.size() - stored.size(), "head") +
+                 " of which no map was recorded");
   }
   return stored;
 }

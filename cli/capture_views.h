@@ -9,6 +9,7 @@
 #include "attnscope/sites/selectors.h"
 #include "attnscope/spec/choices.h"
 #include "attnscope/storage/reader.h"
+#include "attnscope/support/warnings.h"
 
 namespace attnscope::cli {
 
@@ -19,7 +20,7 @@ void require_maps(const CaptureReader& file);
 HeadId parse_head(const CaptureReader& file, const std::string& text, const std::string& option);
 // --heads "5.*,6.1" as heads, of which those that were not recorded are left out with a warning.
 std::vector<HeadId> parse_stored_heads(const CaptureReader& file, int prompt, Site site,
-                                       const std::string& text);
+                                       const std::string& text, Warnings& warnings);
 
 Site map_site(MapChoice choice);
 

@@ -1,4 +1,6 @@
 // attnscope export: options → ExportSpec → a picture or a table in a file.
+#include <nlohmann/json.hpp>
+
 #include "attnscope/render/experiment_view.h"
 #include "attnscope/render/picture.h"
 #include "attnscope/render/table.h"
@@ -57,11 +59,15 @@ void check_whole_table(const ExportSpec& spec) {
   }
 }
 
+// What was drawn, for --json, and the bytes of the file.
+struct Export {
+  nlohmann::ordered_json what;
+  std::string bytes;
+};
+
 // A figure of an experiment. csv is the whole table, whatever the figure.
-std::string figure_bytes(const CaptureReader& file, const ExportSpec& spec, ExportFormat format) {
-  const ExperimentRecord record = find_experiment(file, spec.experiment);
-  const EffectView table(record);
-  const int method = table.find_method(spec.method, "--method");
+std::string figure_bytes(const CaptureReader& file, const EffectView& table, int method,
+                         const ExportSpec& spec, ExportFormat format) {
   if (format == ExportFormat::csv) {
     check_whole_table(spec);
     return to_csv(table);
@@ -85,17 +91,45 @@ std::string figure_bytes(const CaptureReader& file, const ExportSpec& spec, Expo
   return bytes_of(map, format);
 }
 
-HeatMapGrid grid_of(const CaptureReader& file, int prompt, const ExportSpec& spec) {
-  const Site site = map_site(spec.hook);
-  return head_maps(file, prompt, parse_stored_heads(file, prompt, site, spec.heads), site);
+Export export_figure(const CaptureReader& file, const ExportSpec& spec, ExportFormat format) {
+  const ExperimentRecord record = find_experiment(file, spec.experiment);
+  const EffectView table(record);
+  const int method = table.find_method(spec.method, "--method");
+  Export out{.what = {{"experiment", record.name}}, .bytes = {}};
+  // csv holds every method, whatever the figure.
+  if (format != ExportFormat::csv) {
+    out.what["figure"] = choice_name(spec.figure);
+    out.what["method"] = table.method_name(method);
+  }
+  out.what["units"] = table.cells();
+  out.bytes = figure_bytes(file, table, method, spec, format);
+  return out;
 }
 
-std::string map_bytes(const CaptureReader& file, const ExportSpec& spec, ExportFormat format) {
+Export export_maps(const CaptureReader& file, const ExportSpec& spec, ExportFormat format,
+                   Warnings& warnings) {
   require_maps(file);
   const int prompt = find_prompt(file, spec.prompt_id);
-  if (!spec.heads.empty()) return bytes_of(grid_of(file, prompt, spec), format);
-  const HeadId head = parse_head(file, spec.head, "--head");
-  return bytes_of(head_map(file, prompt, head, map_site(spec.hook)), format);
+  const Site site = map_site(spec.hook);
+  const std::vector<HeadId> heads =
+      spec.heads.empty() ? std::vector<HeadId>{parse_head(file, spec.head, "--head")}
+                         : parse_stored_heads(file, prompt, site, spec.heads, warnings);
+  Export out{.what = {{"prompt", prompt_group_name(prompt)}, {"hook", choice_name(spec.hook)}},
+             .bytes = {}};
+  for (const HeadId head : heads) out.what["heads"].push_back(head_name(head));
+  out.bytes = spec.heads.empty() ? bytes_of(head_map(file, prompt, heads.front(), site), format)
+                                 : bytes_of(head_maps(file, prompt, heads, site), format);
+  return out;
+}
+
+std::string as_json(const ExportSpec& spec, ExportFormat format, const Export& done,
+                    const Warnings& warnings) {
+  nlohmann::ordered_json json = done.what;
+  json["format"] = choice_name(format);
+  json["path"] = escape_untrusted(spec.out, 4096);
+  json["file_bytes"] = done.bytes.size();
+  json["warnings"] = warnings.lines();
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace
@@ -127,6 +161,7 @@ int run_export(const Command& command, const CommandLine& line) {
   options.choice({"--format", "", "picture or table (default: auto, by the ending of the file)"},
                  spec.format);
   add_force_option(options, spec.force);
+  add_json_option(options, spec.json);
   verb.note(
       "Several heads",
       "'0.*' is every head of layer 0, '*.*' every head, '0.0,1.3' these two. png and svg draw\n"
@@ -143,10 +178,13 @@ int run_export(const Command& command, const CommandLine& line) {
   const ExportFormat format = format_of(spec);
 
   const CaptureReader file(spec.file);
-  const std::string bytes = spec.figure == FigureChoice::none ? map_bytes(file, spec, format)
-                                                              : figure_bytes(file, spec, format);
-  write_file_atomically(spec.out, bytes, spec.force ? WriteMode::replace : WriteMode::create);
-  console::print("Wrote " + escape_untrusted(spec.out, 4096) + ".\n");
+  Warnings warnings;
+  const Export done = spec.figure == FigureChoice::none ? export_maps(file, spec, format, warnings)
+                                                        : export_figure(file, spec, format);
+  console::print_warnings(warnings.lines());
+  write_file_atomically(spec.out, done.bytes, spec.force ? WriteMode::replace : WriteMode::create);
+  console::print(spec.json ? as_json(spec, format, done, warnings)
+                           : "Wrote " + escape_untrusted(spec.out, 4096) + ".\n");
   return 0;
 }
 

@@ -28,6 +28,7 @@ int run_merge(const Command& command, const CommandLine& line) {
   options.group("Output");
   add_result_option(options, "file to write (required)", spec.out);
   add_force_option(options, spec.force);
+  add_json_option(options, spec.json);
   if (!verb.parse(line)) return 0;
   validate(spec);
   if (is_part_of_experiment(spec.files.front())) {

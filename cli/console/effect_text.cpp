@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "attnscope/support/text.h"
 #include "attnscope/support/utf8.h"
@@ -50,6 +51,19 @@ std::string joined_texts(const ExperimentRecord& record, const char* name) {
   return out;
 }
 
+std::string record_title(const ExperimentRecord& record) {
+  static const std::map<std::string, const char*> kWords = {
+      {"interactions", "each two of the strongest together"},
+      {"rerun_f32", "the largest again in float32"},
+      {"verdict_kv", "verdict on key-value heads"},
+      {"patch_layer_pos", "patch by layer and position"},
+      {"patch_layer_head", "patch by layer and head"},
+      {"patch_layer_head_pos", "patch by layer, head and position"}};
+  const auto words = kWords.find(record.name);
+  return words == kWords.end() ? safe(record.name)
+                               : std::string(words->second) + " (" + record.name + ")";
+}
+
 std::string part_text(const std::optional<ShardId>& part) {
   if (!part) return "";
   return "Part " + std::to_string(part->index + 1) + " of " + std::to_string(part->count) +
@@ -71,7 +85,7 @@ std::string meaning_text(const ExperimentRecord& record) {
 std::string heading_text(const ExperimentResult& result) {
   const ExperimentRecord& record = result.record;
   const double baseline = mean_of(record.array("baseline"));
-  std::string text = safe(record.name) + " of " + safe(result.model) + " on " +
+  std::string text = record_title(record) + " of " + safe(result.model) + " on " +
                      count_of(static_cast<std::uint64_t>(result.prompts), "prompt");
   if (result.clusters > 0 && result.clusters != result.prompts) {
     text += " in " + count_of(static_cast<std::uint64_t>(result.clusters), "group");

@@ -23,6 +23,9 @@ std::string safe(const std::string& text);
 // The lines of a text of the record; empty without one.
 std::string joined_texts(const ExperimentRecord& record, const char* name);
 
+// What the record is, in words, with its name where that tells less: "patch by layer and head
+// (patch_layer_head)".
+std::string record_title(const ExperimentRecord& record);
 // That this is part 2 of 4 of a run; empty for a whole one.
 std::string part_text(const std::optional<ShardId>& part);
 // What an effect and a recovery of the record are.

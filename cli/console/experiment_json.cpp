@@ -234,17 +234,33 @@ Json stages_json(const std::vector<PlannedStage>& stages) {
   return list;
 }
 
+// Several grids of one patching stand side by side, the only one alone. What ablate and verdict add
+// to their result stands behind it.
+void add_records(const ExperimentResult& result, Json& out) {
+  if (result.record.name.empty()) return;
+  const PerPrompt per_prompt = result.path.empty() ? PerPrompt::nowhere : PerPrompt::in_file;
+  const bool side_by_side =
+      result.record.kind == file_kind_name(FileKind::patch) && !result.further_records.empty();
+  Json list = Json::array();
+  const auto append = [&](const ExperimentRecord& record) {
+    Json one = Json::object();
+    add_record(record, per_prompt, one);
+    list.push_back(std::move(one));
+  };
+  if (side_by_side) {
+    append(result.record);
+  } else {
+    add_record(result.record, per_prompt, out);
+  }
+  for (const ExperimentRecord& record : result.further_records) append(record);
+  if (!list.empty()) out[side_by_side ? "experiments" : "further"] = std::move(list);
+}
+
 }  // namespace
 
 std::string experiment_json(const ExperimentResult& result) {
   Json out = Json::object();
-  const PerPrompt per_prompt = result.path.empty() ? PerPrompt::nowhere : PerPrompt::in_file;
-  if (!result.record.name.empty()) add_record(result.record, per_prompt, out);
-  for (const ExperimentRecord& record : result.further_records) {
-    Json further = Json::object();
-    add_record(record, per_prompt, further);
-    out[record.name] = std::move(further);
-  }
+  add_records(result, out);
   if (!result.prompt_records.empty()) {
     Json list = Json::array();
     for (const ExperimentRecord& record : result.prompt_records) {

@@ -149,7 +149,7 @@ void list_axes(const std::vector<Named>& arrays, std::string& text) {
 
 std::string record_text(const ExperimentRecord& record, int rows, const TerminalStyle& style) {
   std::string text = joined_texts(record, "paragraph");
-  text += safe(record.name) + ": metric " + safe(record.metric) + ", noise floor " +
+  text += record_title(record) + ": metric " + safe(record.metric) + ", noise floor " +
           number_text(record.noise_floor, 2) + "\n";
   if (record.array("effect") != nullptr) text += meaning_text(record);
   if (record.array("effect") == nullptr) {
@@ -174,7 +174,7 @@ std::string experiment_text(const ExperimentResult& result, const TerminalStyle&
   }
   for (const ExperimentRecord& record : result.further_records) {
     const EffectView further(record);
-    text += "\n" + safe(record.name) + "\n";
+    text += "\n" + record_title(record) + ":\n";
     for (int method = 0; method < further.methods(); ++method) {
       text += method_text(further, method, kRows, style);
     }

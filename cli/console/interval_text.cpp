@@ -65,11 +65,13 @@ std::string reason(IntervalKind kind, const KindCount& count, const std::string&
   return "";
 }
 
-bool has_both(const EffectView& table) {
+// Whether some effect has all of these numbers.
+bool has_together(const EffectView& table, std::initializer_list<const char*> arrays) {
   for (int method = 0; method < table.methods(); ++method) {
     for (int cell = 0; cell < table.cells(); ++cell) {
-      if (std::isfinite(table.number("ci_low", method, cell)) &&
-          std::isfinite(table.number("p", method, cell))) {
+      if (std::all_of(arrays.begin(), arrays.end(), [&](const char* array) {
+            return std::isfinite(table.number(array, method, cell));
+          })) {
         return true;
       }
     }
@@ -97,7 +99,12 @@ std::string interval_reasons(const EffectView& table) {
 
 std::string interval_notes(const EffectView& table) {
   std::string text = interval_reasons(table);
-  if (!has_both(table)) return text;
+  if (has_together(table, {"minimal_detectable"})) {
+    text +=
+        "could be seen: the smallest effect that a test of this unit alone would find in four "
+        "of five such runs.\n";
+  }
+  if (!has_together(table, {"ci_low", "p"})) return text;
   return text +
          "The interval is of one unit alone, by drawing groups again; p is by turning their signs "
          "at "

@@ -275,12 +275,7 @@ void AblationJob::open() {
   prompts_ = sweep_prompts(inputs_, {.metric = spec_.metric});
   all_sets_ = placed_units();
   check_several();
-  sets_ = part_of_list(all_sets_, spec_.shard);
-  if (sets_.empty()) {
-    throw Error(
-        ErrorKind::input, "AB22",
-        {.where = "--shard", .what = "there are more parts than units, and this one is empty"});
-  }
+  sets_ = part_of_list(all_sets_, spec_.shard, "unit");
   if (has_method(methods_, AblationMethod::resample)) {
     draw_donors(prompts_, clusters_of(inputs_.pairs), spec_.compute.seed);
   }
@@ -288,6 +283,7 @@ void AblationJob::open() {
   if (has_method(methods_, AblationMethod::mean_pos)) {
     check_equal_lengths(prompts_, reference_);
   }
+  warn_of_own_values(methods_, prompts_, reference_, warnings_);
 }
 
 // Every method on every unit, then all units but one. A plan needs no values: what the units become
@@ -299,7 +295,7 @@ Cells AblationJob::all_cells(const MethodValues& values) const {
                            : methods_;
   Cells made = make_cells(sets_, methods, values, config);
   if (!spec_.leave_one_in) return made;
-  for (const PlacedSet& rest : part_of_list(all_but_one(all_sets_), spec_.shard)) {
+  for (const PlacedSet& rest : part_of_list(all_but_one(all_sets_), spec_.shard, "unit")) {
     made.cells.push_back({"all but one", ablation_edits(rest, methods[0], values, config)});
   }
   return made;
@@ -348,7 +344,7 @@ ExperimentResult AblationJob::run() {
   SweepSettings settings = sweep_settings(spec_.metric, spec_.sweep, spec_.compute, context_);
   const SweepPlan plan = plan_sweep(model, made.cells, prompts_, settings);
   outcome.cells = plan.cells;
-  if (!announce_plan(describe(plan), context_, spec_.output, warnings_, outcome)) return outcome;
+  announce_plan(describe(plan), context_, outcome);
 
   AblateSpec resolved = spec_;
   resolved.compute = resolved_compute(spec_.compute, EngineChoice::automatic);
@@ -356,7 +352,7 @@ ExperimentResult AblationJob::run() {
   std::vector<ShardRange> shards;
   for (int s = 0; s < plan.shards; ++s) shards.push_back({s, 1});
   ExperimentOutput output(description, context_, shards, warnings_);
-  if (output.restore(outcome)) return outcome;
+  if (output.ends_at_plan(outcome) || output.restore(outcome)) return outcome;
   std::optional<OutputStore> store;
   if (output.sweep() != nullptr) settings.store = &store.emplace(*output.sweep(), 0);
 
@@ -364,7 +360,9 @@ ExperimentResult AblationJob::run() {
   outcome.cells_per_second =
       result.seconds > 0 ? static_cast<double>(plan.runs) / result.seconds : 0;
   outcome.record = new_record("ablate", description.options_json);
-  add_effects(tabulate(model, made, result, settings), estimates(), outcome.record);
+  const EffectsTable table = tabulate(model, made, result, settings);
+  warn_of_no_effect(table.methods, table.cells.size(), table.effects, warnings_);
+  add_effects(table, estimates(), outcome.record);
   add_sweep_facts(result, outcome.record);
   std::vector<ExperimentRecord> records = {outcome.record};
   if (spec_.float32_rerun > 0) {

@@ -134,4 +134,50 @@ void draw_donors(std::vector<SweepPrompt>& prompts, const std::vector<int>& clus
   }
 }
 
+namespace {
+
+bool is_same(const TokenRow& a, const TokenRow& b) {
+  return a.ids == b.ids && a.token_types == b.token_types && a.position_ids == b.position_ids;
+}
+
+// Whether what `method` puts into the prompt is what the prompt has there.
+bool gives_own_values(AblationMethod method, const SweepPrompt& prompt,
+                      const std::vector<TokenRow>& reference) {
+  const auto is_prompt = [&](const TokenRow& row) { return is_same(row, prompt.row); };
+  switch (method) {
+    case AblationMethod::mean:
+      // The mean over the tokens of a longer prompt is the value of none of them.
+      return prompt.row.ids.size() == 1 &&
+             std::all_of(reference.begin(), reference.end(), is_prompt);
+    case AblationMethod::mean_pos:
+      return std::all_of(reference.begin(), reference.end(), is_prompt);
+    case AblationMethod::resample:
+      return !prompt.donors.empty() && is_prompt(prompt.donors.front());
+    case AblationMethod::zero:
+    case AblationMethod::vector:
+    case AblationMethod::optimal:
+      break;
+  }
+  return false;
+}
+
+}  // namespace
+
+void warn_of_own_values(const std::vector<AblationMethod>& methods,
+                        const std::vector<SweepPrompt>& prompts,
+                        const std::vector<TokenRow>& reference, Warnings& warnings) {
+  for (const AblationMethod method : methods) {
+    const auto own = std::count_if(prompts.begin(), prompts.end(), [&](const SweepPrompt& prompt) {
+      return gives_own_values(method, prompt, reference);
+    });
+    if (own == 0) continue;
+    const std::string why = method == AblationMethod::resample
+                                ? "the prompt that values come from is the prompt itself"
+                                : "the mean is over this prompt alone";
+    warnings.add("--method " + choice_name(method) + " puts in what is there already on " +
+                 std::to_string(own) + " of " + count_of(prompts.size(), "prompt") + ", since " +
+                 why + ": effects there are 0 but for rounding, whatever a unit does");
+  }
+}
+
 }  // namespace attnscope

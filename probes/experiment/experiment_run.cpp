@@ -115,14 +115,10 @@ ExperimentResult begin_result(const ExperimentInputs& inputs, const ComputeOptio
   return result;
 }
 
-bool announce_plan(const std::string& plan, const ExperimentContext& context,
-                   const DeliveryOptions& delivery, const Warnings& warnings,
+void announce_plan(const std::string& plan, const ExperimentContext& context,
                    ExperimentResult& result) {
   result.plan = plan;
   if (context.on_plan) context.on_plan(plan);
-  if (!delivery.dry_run) return true;
-  result.warnings = warnings.lines();
-  return false;
 }
 
 Model load_model(const Checkpoint& checkpoint, const ComputeOptions& compute, Strictness strictness,
@@ -162,16 +158,25 @@ ExperimentOutput::ExperimentOutput(RunDescription run, const ExperimentContext& 
   if (run_.delivery.out.empty()) return;
   FileInfo file = file_info(run_.kind, run_.run_id);
   if (run_.shard.count > 1) file.shard = ShardId{run_.shard.index - 1, run_.shard.count};
-  sweep_.emplace(
-      SweepOutputOptions{.path = run_.delivery.out,
-                         .if_exists = if_exists(run_.delivery),
-                         .file = file,
-                         .resume_json = resume_json(run_.options_json, run_.hashes, run_.shard),
-                         .model = run_.model_info,
-                         .run = run_info(run_.compute, run_.options_json),
-                         .shard_use = run_.shard_use,
-                         .shards = std::move(shards)},
-      warnings);
+  SweepOutputOptions options{.path = run_.delivery.out,
+                             .if_exists = if_exists(run_.delivery),
+                             .file = file,
+                             .resume_json = resume_json(run_.options_json, run_.hashes, run_.shard),
+                             .model = run_.model_info,
+                             .run = run_info(run_.compute, run_.options_json),
+                             .shard_use = run_.shard_use,
+                             .shards = std::move(shards)};
+  if (run_.delivery.dry_run) {
+    SweepOutput::check(options);
+  } else {
+    sweep_.emplace(std::move(options), warnings);
+  }
+}
+
+bool ExperimentOutput::ends_at_plan(ExperimentResult& result) const {
+  if (!run_.delivery.dry_run) return false;
+  result.warnings = warnings_.lines();
+  return true;
 }
 
 std::optional<std::vector<ExperimentRecord>> ExperimentOutput::finished() const {

@@ -148,7 +148,8 @@ ExperimentRecord whole_record(const Pieces& pieces, const std::vector<PromptReco
   }
   const auto larger = [](double a, double b) { return std::max(a, b); };
   const auto sum = [](std::int64_t a, std::int64_t b) { return a + b; };
-  for (const char* name : {"rerun_difference", "batch_difference", "verify_max_difference"}) {
+  for (const char* name :
+       {"rerun_difference", "batch_difference", "own_value_difference", "verify_max_difference"}) {
     combine<double>(pieces, name, whole, larger);
   }
   for (const char* name : {"verify_cells", "non_finite"}) {

@@ -180,6 +180,16 @@ void OutputStore::save(int shard, const std::vector<SweepRow>& rows) {
   output_.commit(first_ + shard, stored);
 }
 
+void fail_empty_part(std::size_t count, const char* noun, const ShardChoice& shard) {
+  const std::string nouns = count_of(count, noun);
+  throw Error(
+      ErrorKind::input, "PX02",
+      {.where = "--shard " + std::to_string(shard.index) + "/" + std::to_string(shard.count),
+       .what = "this part is empty: the run has " + nouns + " to spread over the parts",
+       .expected = "at most " + count_of(count, "part"),
+       .got = std::to_string(shard.count)});
+}
+
 CellPlace place_of(const UnitSet& set) {
   CellPlace place = {.name = unit_set_name(set)};
   if (set.size() != 1) return place;
@@ -291,6 +301,23 @@ void check_finite(std::int64_t non_finite, NanUse use, Warnings& warnings) {
                .what = "NaN or infinite on some prompts: " + effects,
                .next = "--strict names a tensor that holds NaN; without --fail-on-nan they are "
                        "stored as NaN and counted"});
+}
+
+void warn_of_no_effect(const std::vector<std::string>& methods, std::size_t n_cells,
+                       const std::vector<double>& effects, Warnings& warnings) {
+  const std::size_t size = effects.size() / methods.size();
+  for (std::size_t m = 0; m < methods.size() && n_cells > 1; ++m) {
+    const auto begin = effects.begin() + static_cast<std::ptrdiff_t>(m * size);
+    const auto end = begin + static_cast<std::ptrdiff_t>(size);
+    const bool any = std::any_of(begin, end, [](double effect) { return !std::isnan(effect); });
+    const bool none =
+        std::all_of(begin, end, [](double effect) { return std::isnan(effect) || effect == 0; });
+    if (!any || !none) continue;
+    warnings.add("all effects of " + methods[m] +
+                 " are exactly 0 on every prompt: nothing that was changed reaches the metric; "
+                 "where that is a surprise, `attnscope doctor -m MODEL` tells whether activations "
+                 "overflow, and --dtype f64 gives them room");
+  }
 }
 
 void add_sweep_facts(const SweepResult& result, ExperimentRecord& record) {

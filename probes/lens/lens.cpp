@@ -181,12 +181,13 @@ ExperimentResult run_lens(const LensSpec& spec, const ExperimentContext& context
   }
   ExperimentResult result = begin_result(inputs, spec.compute);
   const LensPlan plan = plan_of(spec, inputs);
-  if (!announce_plan(plan.words, context, spec.output, warnings, result)) return result;
   check_budget(plan, spec.compute.budget);
+  announce_plan(plan.words, context, result);
 
   LensSpec resolved = spec;
   resolved.compute = resolved_compute(spec.compute, EngineChoice::automatic);
   ExperimentOutput output(description_of(FileKind::lens, resolved, inputs), context, {}, warnings);
+  if (output.ends_at_plan(result)) return result;
   std::vector<ExperimentRecord> records;
   if (auto finished = output.finished()) {
     records = std::move(*finished);

@@ -43,7 +43,7 @@ class PatchJob {
   }
   ExperimentRecord new_record(const std::string& name, const std::string& options_json) const;
   void add_result(const PatchGroup& group, const SweepResult& result,
-                  const std::string& options_json, std::vector<ExperimentRecord>& records) const;
+                  const std::string& options_json, std::vector<ExperimentRecord>& records);
   void run_sweeps(const Model& model, const std::vector<PatchGroup>& groups,
                   const std::vector<SweepPrompt>& prompts, ExperimentResult& outcome);
   void run_paths(const Model& model, const std::vector<SweepPrompt>& prompts,
@@ -80,14 +80,14 @@ ExperimentRecord PatchJob::new_record(const std::string& name,
 }
 
 void PatchJob::add_result(const PatchGroup& group, const SweepResult& result,
-                          const std::string& options_json,
-                          std::vector<ExperimentRecord>& records) const {
+                          const std::string& options_json, std::vector<ExperimentRecord>& records) {
   ExperimentRecord record = new_record(group.record_name, options_json);
   const EffectsTable table = {.methods = group.methods,
                               .cells = group.places,
                               .effects = result.effects,
                               .baseline = result.baseline,
                               .clusters = clusters_of(inputs_.pairs)};
+  warn_of_no_effect(table.methods, table.cells.size(), table.effects, warnings_);
   add_effects(table, estimates(), record);
   if (cuts_edges()) record.attributes["rows_without_keys"] = group.rows_without_keys;
   if (has_recovery()) {
@@ -128,8 +128,8 @@ void PatchJob::warn_of_rows_without_keys(const PatchGroup& group) {
   const bool knockout = contains_cut(EdgeCut::knockout);
   if (group.rows_without_keys == 0 || !knockout) return;
   warnings_.add(count_of(static_cast<std::uint64_t>(group.rows_without_keys), "query row") +
-                " lose every key to --edge knockout: such a row attends to nothing and its heads "
-                "put out 0, so that the effect is that of silencing them there");
+                " without any key left by --edge knockout: such a row attends to nothing and its "
+                "heads put out 0, so that the effect is that of silencing them there");
 }
 
 // Values of a run put into the same run change nothing. Of paths the sender is asked.
@@ -146,24 +146,16 @@ void PatchJob::check_pairs_differ() const {
                .expected = "at least one pair whose prompts differ"});
 }
 
-void require_part(std::size_t cells) {
-  if (cells > 0) return;
-  throw Error(
-      ErrorKind::input, "PT05",
-      {.where = "--shard", .what = "there are more parts than cells, and this one is empty"});
-}
-
 // The cells of part --shard: the same of every method.
 PatchGroup part_of_group(const PatchGroup& group, const ShardChoice& shard) {
   PatchGroup part = group;
   part.cells.clear();
-  part.places = part_of_list(group.places, shard);
-  require_part(part.places.size());
+  part.places = part_of_list(group.places, shard, "cell");
   const std::size_t n_cells = group.places.size();
   for (std::size_t m = 0; m < group.methods.size(); ++m) {
     const auto begin = group.cells.begin() + static_cast<std::ptrdiff_t>(m * n_cells);
     const std::vector<Cell> of_method(begin, begin + static_cast<std::ptrdiff_t>(n_cells));
-    for (const Cell& cell : part_of_list(of_method, shard)) part.cells.push_back(cell);
+    for (const Cell& cell : part_of_list(of_method, shard, "cell")) part.cells.push_back(cell);
   }
   return part;
 }
@@ -188,10 +180,10 @@ void PatchJob::run_sweeps(const Model& model, const std::vector<PatchGroup>& who
       shards.push_back({static_cast<std::int64_t>(shards.size()), 1});
     }
   }
-  if (!announce_plan(text, context_, spec_.output, warnings_, outcome)) return;
+  announce_plan(text, context_, outcome);
   const RunDescription description = description_of(FileKind::patch, resolved(), inputs_);
   ExperimentOutput output(description, context_, shards, warnings_);
-  if (output.restore(outcome)) return;
+  if (output.ends_at_plan(outcome) || output.restore(outcome)) return;
   std::vector<ExperimentRecord> records;
   double runs = 0;
   double seconds = 0;
@@ -216,38 +208,36 @@ void PatchJob::run_sweeps(const Model& model, const std::vector<PatchGroup>& who
 void PatchJob::run_paths(const Model& model, const std::vector<SweepPrompt>& prompts,
                          ExperimentResult& outcome) {
   const UnitSizes sizes = unit_sizes(model.config(), inputs_.pairs);
-  const std::vector<UnitSet> senders =
-      part_of_list(parse_unit_sets(spec_.senders, sizes, UnitKind::head, "--senders"), spec_.shard);
-  require_part(senders.size());
+  const std::vector<UnitSet> senders = part_of_list(
+      parse_unit_sets(spec_.senders, sizes, UnitKind::head, "--senders"), spec_.shard, "sender");
   const std::vector<ReceiverId> receivers =
       parse_receivers(spec_.receivers.empty() ? "logits" : spec_.receivers, sizes, "--receivers");
   outcome.cells = static_cast<std::int64_t>(senders.size());
   const std::string plan = count_of(senders.size(), "sender") + " × " +
                            count_of(prompts.size(), "prompt") +
                            ", two full passes each and two for all\n";
-  if (!announce_plan(plan, context_, spec_.output, warnings_, outcome)) return;
+  announce_plan(plan, context_, outcome);
   const RunDescription description = description_of(FileKind::patch, resolved(), inputs_);
   ExperimentOutput output(description, context_, {}, warnings_);
-  if (output.restore(outcome)) return;
-  const PathEffects result =
-      path_effects(model, senders, receivers, prompts,
-                   {.metric = spec_.metric.metric,
-                    .engine = engine_of(spec_.compute.engine),
-                    .mlps = spec_.freeze_mlps ? FrozenMlps::on : FrozenMlps::off,
-                    .stop = context_.stop});
-  // A sender at a position that a prompt has not is no effect of it, where the baseline is a
-  // number.
-  const auto undefined = [&](std::size_t i) {
-    return std::isnan(result.effects[i]) && std::isnan(result.baseline[i % prompts.size()]);
-  };
+  if (output.ends_at_plan(outcome) || output.restore(outcome)) return;
+  PathEffects result = path_effects(model, senders, receivers, prompts,
+                                    {.metric = spec_.metric.metric,
+                                     .engine = engine_of(spec_.compute.engine),
+                                     .mlps = spec_.freeze_mlps ? FrozenMlps::on : FrozenMlps::off,
+                                     .stop = context_.stop});
   std::int64_t non_finite = 0;
-  for (std::size_t i = 0; i < result.effects.size(); ++i) non_finite += undefined(i) ? 1 : 0;
+  for (double& effect : result.effects) {
+    if (std::isfinite(effect)) continue;
+    effect = kNotMeasured;
+    ++non_finite;
+  }
   check_finite(non_finite, nan_use_of(spec_.fail_on_nan), warnings_);
   EffectsTable table = {.methods = {"path"},
                         .effects = result.effects,
                         .baseline = result.baseline,
                         .clusters = clusters_of(inputs_.pairs)};
   for (const UnitSet& sender : senders) table.cells.push_back(place_of(sender));
+  warn_of_no_effect(table.methods, table.cells.size(), table.effects, warnings_);
   ExperimentRecord record = new_record("paths", description.options_json);
   std::string names;
   for (const ReceiverId& receiver : receivers) {
@@ -255,6 +245,11 @@ void PatchJob::run_paths(const Model& model, const std::vector<SweepPrompt>& pro
   }
   record.attributes["receivers"] = names;
   record.attributes["frozen_mlps"] = std::int64_t{spec_.freeze_mlps ? 1 : 0};
+  record.attributes["non_finite"] = non_finite;
+  record.attributes["own_value_difference"] = result.own_value_difference;
+  record.attributes["rounding"] = rounding_of(result.baseline, model.dtype());
+  record.noise_floor =
+      std::max(result.own_value_difference, rounding_of(result.baseline, model.dtype()));
   add_effects(table, estimates(), record);
   outcome.record = record;
   output.finish({record}, outcome);

@@ -4,6 +4,7 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -269,11 +270,21 @@ void PathRunner::run_chunk(const std::vector<std::size_t>& chunk, PathEffects& o
       const at::Tensor part = unit.kind == UnitKind::head ? changed.select(2, unit.index) : changed;
       differs_[s] = differs_[s] || part.any().item<bool>();
     }
-    RunResult frozen;
-    const Values inputs =
-        receive(senders_[s], donor.values(), clean.values(), batch, with_logits, frozen);
-    const RunResult result = to_logits() ? frozen : replay(inputs, batch, with_logits);
-    const std::vector<MetricValue> values = metric(reader, result, batch);
+    const auto sent_from = [&](const Values& source) {
+      RunResult frozen;
+      const Values inputs =
+          receive(senders_[s], source, clean.values(), batch, with_logits, frozen);
+      const RunResult result = to_logits() ? frozen : replay(inputs, batch, with_logits);
+      return metric(reader, result, batch);
+    };
+    if (s == 0) {
+      const std::vector<MetricValue> own = sent_from(clean.values());
+      for (std::size_t i = 0; i < chunk.size(); ++i) {
+        out.own_value_difference =
+            std::max(out.own_value_difference, std::abs(own[i].value - base[i].value));
+      }
+    }
+    const std::vector<MetricValue> values = sent_from(donor.values());
     for (std::size_t i = 0; i < chunk.size(); ++i) {
       out.effects[s * prompts_.size() + chunk[i]] = values[i].value - base[i].value;
     }

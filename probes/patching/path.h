@@ -22,6 +22,9 @@ struct PathOptions {
 struct PathEffects {
   std::vector<double> effects;   // [sender prompt] M(D) − M(B)
   std::vector<double> baseline;  // [prompt] M(B)
+  // Largest |M(D) − M(B)| where the first sender sends what it puts out in B: passes C and D
+  // without a change.
+  double own_value_difference = 0;
 };
 
 // The four passes, for every sender (heads and MLPs, sets of them) into all receivers at once:

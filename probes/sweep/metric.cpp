@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "attnscope/support/error.h"
 
@@ -12,6 +13,7 @@ namespace {
 
 // Few columns make a product that treats equal rows in different ways (probes/sweep/README.md).
 constexpr std::int64_t kFewestColumns = 24;
+constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 
 // Metrics that read a few logits only; the others need a whole distribution.
 bool reads_columns(MetricChoice metric) {
@@ -72,8 +74,18 @@ double mean_of(const at::Tensor& row, const std::vector<std::int64_t>& columns,
   return sum / static_cast<double>(columns.size());
 }
 
+// Of NaN no comparison holds, and beside +inf nothing has a probability: a metric that compares
+// would say that nothing changed.
+bool can_be_compared(const at::Tensor& row) {
+  const double* values = row.const_data_ptr<double>();
+  return std::none_of(values, values + row.numel(), [](double v) {
+    return std::isnan(v) || v == std::numeric_limits<double>::infinity();
+  });
+}
+
 // Tokens that the model prefers to the answer it prefers most.
 double rank_of(const at::Tensor& logits, const std::vector<std::int64_t>& answers) {
+  if (!can_be_compared(logits)) return kNoNumber;
   const double* values = logits.const_data_ptr<double>();
   double best = -std::numeric_limits<double>::infinity();
   for (const std::int64_t answer : answers) best = std::max(best, values[answer]);
@@ -98,10 +110,16 @@ double loss_of(const at::Tensor& row, const at::Tensor* clean, const std::vector
   return sum / static_cast<double>(at.size());
 }
 
-// KL(p ‖ q) in nats from log-probabilities; terms with p = 0 are 0.
+// 1 where the first choice is another.
+double top1_change(const at::Tensor& log_p, const at::Tensor& log_q) {
+  if (!can_be_compared(log_p) || !can_be_compared(log_q)) return kNoNumber;
+  return log_p.argmax().item<std::int64_t>() == log_q.argmax().item<std::int64_t>() ? 0 : 1;
+}
+
+// KL(p ‖ q) in nats from log-probabilities; terms with p = 0 are 0, NaN stays NaN.
 double kl_divergence(const at::Tensor& log_p, const at::Tensor& log_q) {
   const at::Tensor p = log_p.exp();
-  return at::where(p > 0, p * (log_p - log_q), at::zeros_like(p)).sum().item<double>();
+  return at::where(p == 0, at::zeros_like(p), p * (log_p - log_q)).sum().item<double>();
 }
 
 double total_variation(const at::Tensor& log_p, const at::Tensor& log_q) {
@@ -249,9 +267,7 @@ MetricValue MetricReader::read_row(const at::Tensor& row, const MetricTarget& ta
         sum.value += total_variation((*clean)[p], values);
         break;
       case MetricChoice::top1_change:
-        sum.value +=
-            values.argmax().item<std::int64_t>() != (*clean)[p].argmax().item<std::int64_t>() ? 1
-                                                                                              : 0;
+        sum.value += top1_change((*clean)[p], values);
         break;
       case MetricChoice::loss:
       case MetricChoice::embedding_shift:

@@ -361,18 +361,10 @@ int significant_bits(DType dtype) {
   }
 }
 
-double largest_rounding(const std::vector<double>& metrics, DType dtype) {
-  double largest = 0;
-  for (const double metric : metrics) {
-    if (std::isfinite(metric)) largest = std::max(largest, std::abs(metric));
-  }
-  return largest == 0 ? 0 : std::ldexp(1.0, std::ilogb(largest) - significant_bits(dtype));
-}
-
 // Some prompts alone, and once more: differences that no edit has made.
 void Sweep::measure_floor(SweepResult& result) const {
   const c10::InferenceMode inference;
-  result.rounding = largest_rounding(result.baseline, model_.dtype());
+  result.rounding = rounding_of(result.baseline, model_.dtype());
   const int step = std::max(1, static_cast<int>(prompts_.size()) / kFloorPrompts);
   for (std::size_t p = 0; p < prompts_.size(); p += static_cast<std::size_t>(step)) {
     SweepSettings alone = settings_;
@@ -503,6 +495,14 @@ SweepResult Sweep::run() {
 }
 
 }  // namespace
+
+double rounding_of(const std::vector<double>& metrics, DType dtype) {
+  double largest = 0;
+  for (const double metric : metrics) {
+    if (std::isfinite(metric)) largest = std::max(largest, std::abs(metric));
+  }
+  return largest == 0 ? 0 : std::ldexp(1.0, std::ilogb(largest) - significant_bits(dtype));
+}
 
 SweepPlan plan_sweep(const Model& model, const std::vector<Cell>& cells,
                      const std::vector<SweepPrompt>& prompts, const SweepSettings& settings) {

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "attnscope/probes/random_model.h"
+#include "attnscope/probes/reference_means.h"
 #include "attnscope/probes/sweep_run.h"
 #include "attnscope/probes/verdict_record.h"
 #include "attnscope/render/report.h"
@@ -39,6 +40,7 @@ class VerdictJob {
   VerdictWorld world_of(const Model& model, UnitKind kind) const;
   VerdictWorld random_world(const Model& random) const;
   void check_groups() const;
+  void warn_of_unchanged(const VerdictWorld& world);
   void add_placebo(std::vector<SweepPrompt>& prompts) const;
   int add_source(std::vector<SweepPrompt>& prompts) const;
   MeasureOptions measure_options() const;
@@ -79,6 +81,15 @@ void VerdictJob::check_groups() const {
                       : "one group"),
        .next = copies ? "add other pairs"
                       : "add pairs, or give every independent pair a group of its own"});
+}
+
+// Means and donors are of one half of the prompts: copies of one prompt give each its own values.
+void VerdictJob::warn_of_unchanged(const VerdictWorld& world) {
+  std::vector<TokenRow> reference;
+  for (const SweepPrompt& prompt : world.prompts) {
+    reference.push_back(world.has_corrupt ? prompt.donors.front() : prompt.row);
+  }
+  warn_of_own_values(methods_, world.prompts, reference, warnings_);
 }
 
 // A logit difference of the answers of two prompts of other clusters; all prompts get one or none.
@@ -207,6 +218,9 @@ ExperimentRecord VerdictJob::judge_world(const VerdictWorld& world, const Measur
                                          const PositiveControl& control,
                                          const std::string& options_json) {
   VerdictMeasurement measured = measure_verdict(world, options);
+  std::vector<std::string> methods;
+  for (const AblationMethod method : methods_) methods.push_back(choice_name(method));
+  warn_of_no_effect(methods, world.units.size(), measured.totals.effects, warnings_);
   measured.input.positive_control = control.outcome;
   measured.input.positive_control_note = control.note;
   measured.input.non_finite = measured.totals.non_finite;
@@ -353,14 +367,16 @@ ExperimentResult VerdictJob::run() {
   const Model model =
       load_model(inputs_.checkpoint, spec_.compute, strictness_of(spec_.strict), warnings_);
   const VerdictWorld heads = world_of(model, UnitKind::head);
+  warn_of_unchanged(heads);
   const std::string plan = plan_stages(model, heads, outcome);
-  if (!announce_plan(plan, context_, spec_.output, warnings_, outcome)) return outcome;
+  announce_plan(plan, context_, outcome);
   if (!html_path().empty()) check_can_write(html_path(), html_mode());
   VerdictSpec resolved = spec_;
   resolved.compute = resolved_compute(spec_.compute, EngineChoice::automatic);
   RunDescription description = description_of(FileKind::verdict, resolved, inputs_);
   description.shard_use = ShardUse::growing;
   ExperimentOutput output(description, context_, {}, warnings_);
+  if (output.ends_at_plan(outcome)) return outcome;
   if (output.restore(outcome)) {
     write_report(description, outcome);
     return outcome;

@@ -213,12 +213,20 @@ class CaptureJob {
         result_(result),
         warnings_(warnings) {}
 
+  // What run() would refuse before it computes anything. The hashes, which take long, are needed
+  // only to know what would be resumed.
+  void check(const PromptSet& prompts) {
+    if (spec_.output.out.empty()) return;
+    prepare();
+    const bool resume = spec_.output.resume;
+    Output::check(
+        output_options(resume ? hash_inputs(checkpoint_, prompts.file_sha256) : InputHashes{}));
+  }
+
   void run(const PromptSet& prompts) {
     times_.started = utc_now();
-    device_ = parse_device(spec_.compute.device);
-    check_free_space(spec_.output.out, result_.plan);
+    prepare();
     const InputHashes hashes = hash_inputs(checkpoint_, prompts.file_sha256);
-    resolved_ = resolve(spec_, result_.plan, device_.str(), at::get_num_threads());
     // It holds the lock until the sidecar is written, too.
     Output& output = output_.emplace(output_options(hashes), warnings_);
     result_.heads = HeadSummary(heads_per_layer(checkpoint_.config));
@@ -251,6 +259,12 @@ class CaptureJob {
   }
 
  private:
+  void prepare() {
+    device_ = parse_device(spec_.compute.device);
+    check_free_space(spec_.output.out, result_.plan);
+    resolved_ = resolve(spec_, result_.plan, device_.str(), at::get_num_threads());
+  }
+
   OutputOptions output_options(const InputHashes& hashes) const {
     OutputOptions options;
     options.path = spec_.output.out;
@@ -358,12 +372,13 @@ CaptureResult run_capture(const CaptureSpec& spec, const CaptureContext& context
                  " prompts) keeps head statistics only; name --hooks pattern for the maps too");
   }
   if (context.on_plan) context.on_plan(result.plan);
+  CaptureJob job(spec, context, checkpoint, result, warnings);
   if (spec.output.dry_run) {
+    job.check(prompts);
     result.warnings = warnings.lines();
     result.seconds = seconds_since(start);
     return result;
   }
-  CaptureJob job(spec, context, checkpoint, result, warnings);
   job.run(prompts);
   if (result.non_finite > 0) {
     warnings.add("NaN or infinite, and stored as such: " + count_of(result.non_finite, "value") +

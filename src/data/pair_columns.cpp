@@ -127,35 +127,49 @@ std::string list_of(const std::vector<std::string>& names) {
 }
 
 // Refuses what misses a column that `options` needs. A lenient run takes answers where they are.
+// `empty` are columns that are there without a value.
 void check_roles(const Roles& roles, const std::vector<std::string>& names,
-                 const PairOptions& options) {
+                 const std::vector<std::string>& empty, const PairOptions& options) {
   const auto has = [&](Role role) { return roles.contains(role); };
-  const auto missing = [&](const char* what, const std::string& aliases) {
+  const auto missing = [&](std::initializer_list<Role> wanted, const char* what,
+                           const std::string& aliases) {
+    for (const std::string& name : empty) {
+      const auto role = role_of(name);
+      if (!role || std::find(wanted.begin(), wanted.end(), *role) == wanted.end()) continue;
+      throw BadLine{std::string("has no ") + what + ": column " + quote(name) + " is empty"};
+    }
     throw BadLine{std::string("has no ") + what + "; expected a column " + aliases + "; got " +
                   list_of(names)};
   };
-  if (!has(Role::clean) && !has(Role::clean_ids)) missing("clean prompt", "clean or clean_ids");
+  if (!has(Role::clean) && !has(Role::clean_ids)) {
+    missing({Role::clean, Role::clean_ids}, "clean prompt", "clean or clean_ids");
+  }
   if (options.corrupt == CorruptUse::required && !has(Role::corrupt) && !has(Role::corrupt_ids)) {
-    missing("corrupt prompt, which this experiment needs", "corrupt or corrupt_ids");
+    missing({Role::corrupt, Role::corrupt_ids}, "corrupt prompt, which this experiment needs",
+            "corrupt or corrupt_ids");
   }
   if (options.answers == AnswerUse::label && !has(Role::label)) {
-    missing("label, which this metric needs", "label with class numbers from 0");
+    missing({Role::label}, "label, which this metric needs", "label with class numbers from 0");
   }
   const bool wrong_too = options.answers == AnswerUse::answer_and_wrong;
   if (options.answers != AnswerUse::answer && !wrong_too) return;
   const bool own = has(Role::answer) || has(Role::answer_ids);
   if (options.foreign_ids) {
-    if (!has(Role::foreign_answer)) missing("ids, which --answer-ids asks for", "correct_idx");
+    if (!has(Role::foreign_answer)) {
+      missing({Role::foreign_answer}, "ids, which --answer-ids asks for", "correct_idx");
+    }
     if (own) throw BadLine{"has another answer beside the ids that --answer-ids asks for"};
   }
   if (!own && has(Role::foreign_answer)) {
     if (!options.foreign_ids) fail_foreign_ids(roles);
   } else if (!own) {
-    missing("answer, which this metric needs", "answer or answer_id");
+    missing({Role::answer, Role::answer_ids, Role::foreign_answer},
+            "answer, which this metric needs", "answer or answer_id");
   }
   if (!wrong_too || has(Role::wrong) || has(Role::wrong_ids)) return;
   if (!own && has(Role::foreign_wrong)) return;
-  missing("wrong answer, which this metric needs", "wrong or wrong_id");
+  missing({Role::wrong, Role::wrong_ids, Role::foreign_wrong},
+          "wrong answer, which this metric needs", "wrong or wrong_id");
 }
 
 std::string text_of(const std::string& name, const json& value) {
@@ -336,17 +350,18 @@ void refuse_both(bool text, bool ids, const char* what) {
 }  // namespace
 
 void check_columns(const std::vector<std::string>& names, const PairOptions& options) {
-  check_roles(roles_of(names), names, options);
+  check_roles(roles_of(names), names, {}, options);
 }
 
 Pair pair_of_record(const json& record, const PairOptions& options) {
   if (!record.is_object()) throw BadLine{"expected an object, got " + json_type_name(record)};
   std::vector<std::string> names;
+  std::vector<std::string> empty;
   for (const auto& [name, value] : record.items()) {
-    if (!is_absent(value)) names.push_back(name);
+    (is_absent(value) ? empty : names).push_back(name);
   }
   const Roles roles = roles_of(names);
-  check_roles(roles, names, options);
+  check_roles(roles, names, empty, options);
   PairBuilder builder(roles, options);
   for (const std::string& name : names) builder.set(name, record.at(name));
   Pair pair = builder.take();

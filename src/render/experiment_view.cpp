@@ -241,10 +241,12 @@ HeatMap patch_map(const EffectView& table, int method, const std::vector<std::st
   for (const int position : map.column_positions) {
     const auto at = static_cast<std::size_t>(position);
     const std::string token = at < tokens.size() ? tokens[at] : "";
-    map.column_labels.push_back(token.empty() ? "@" + std::to_string(position) : token);
+    // Beside tokens a bare number would look like one.
+    const std::string number = (tokens.empty() ? "" : "@") + std::to_string(position);
+    map.column_labels.push_back(token.empty() ? number : token);
   }
   map.column_title = "position";
-  map.title = "effect by layer and position (" + table.method_name(method) + ")";
+  map.title = "effect by layer (rows) and position (columns), " + table.method_name(method);
   return map;
 }
 

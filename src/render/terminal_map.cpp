@@ -76,6 +76,26 @@ void put_cell(Ink& ink, const HeatMap& map, const Scale& scale, CellShape shape,
   ink.put(std::string(width, character), std::nullopt, color);
 }
 
+bool has_gaps(const HeatMap& map) {
+  for (int row = 0; row < map.rows; ++row) {
+    for (int column = 0; column < map.columns; ++column) {
+      if (!map.is_hidden(row, column) && std::isnan(map.at(row, column))) return true;
+    }
+  }
+  return false;
+}
+
+void put_gap_legend(Ink& ink, const Scale& scale, ColorDepth depth) {
+  const double gap = std::nan("");
+  if (depth == ColorDepth::none) {
+    ink.put(std::string(1, density(gap)));
+  } else {
+    ink.put("  ", std::nullopt, scale.color(gap));
+  }
+  ink.put(" no value: not asked for, not there, or NaN", std::nullopt, std::nullopt);
+  ink.end_line();
+}
+
 // A label from top to bottom: each entry is one character with the marks that belong to it.
 std::vector<std::string> letters_of(const std::string& label) {
   const std::string text = token_label(label);
@@ -135,6 +155,9 @@ std::string terminal_heat_map(const HeatMap& given, const TerminalStyle& style) 
   }
   put_column_labels(ink, map, plan.label_width, plan.shape == CellShape::two_columns ? 2 : 1);
   put_legend(ink, scale, map.value_name, style);
+  if (has_gaps(map)) {
+    put_gap_legend(ink, scale, style.color);
+  }
   if (plan.pooled.row_block > 1 || plan.pooled.column_block > 1) {
     ink.put("note: each cell is the largest of " + std::to_string(plan.pooled.row_block) + " × " +
             std::to_string(plan.pooled.column_block) + " values, to fit " +

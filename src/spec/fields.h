@@ -309,6 +309,7 @@ struct Fields<ExportSpec> {
     v("measure", s.measure, Effect::content);
     v("format", s.format, Effect::content);
     v("force", s.force, Effect::delivery);
+    v("json", s.json, Effect::delivery);
   }
 };
 
@@ -330,6 +331,7 @@ struct Fields<MergeSpec> {
     v("files", s.files, Effect::delivery);
     v("out", s.out, Effect::delivery);
     v("force", s.force, Effect::delivery);
+    v("json", s.json, Effect::delivery);
   }
 };
 

@@ -40,6 +40,28 @@ std::string holder_of(int fd) {
   return pid ? "process " + std::to_string(*pid) : "another process";
 }
 
+// Closes what it was given.
+struct OpenFile {
+  explicit OpenFile(int descriptor) : fd(descriptor) {}
+  ~OpenFile() { ::close(fd); }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  int fd;
+};
+
+// A lock on `fd` was refused with the errno `error`.
+[[noreturn]] void fail_to_lock(const std::string& output, int fd, int error) {
+  if (error != EWOULDBLOCK) {
+    fail(output, "cannot lock", error, "write to a folder on a local disk");
+  }
+  fail(output, "the output is being written by " + holder_of(fd), 0,
+       "wait for it or choose another -o");
+}
+
+std::string lock_path(const std::string& output) {
+  return output + ".lock";
+}
+
 bool same_file(int fd, const std::string& path) {
   struct stat opened {};
   struct stat named {};
@@ -49,7 +71,16 @@ bool same_file(int fd, const std::string& path) {
 
 }  // namespace
 
-FileLock::FileLock(const std::string& output) : path_(output + ".lock") {
+void require_unlocked(const std::string& output) {
+  const int fd = ::open(lock_path(output).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0 && errno == ENOENT) return;
+  if (fd < 0) fail_to_create(output, errno);
+  const OpenFile file(fd);
+  // Shared, so that two that only look are not in each other's way.
+  if (::flock(file.fd, LOCK_SH | LOCK_NB) != 0) fail_to_lock(output, file.fd, errno);
+}
+
+FileLock::FileLock(const std::string& output) : path_(lock_path(output)) {
   // The holder removes the file when it is done; a lock on a removed file guards nothing, so the
   // name is looked at again after the lock is taken.
   for (;;) {
@@ -57,13 +88,8 @@ FileLock::FileLock(const std::string& output) : path_(output + ".lock") {
     if (fd_ < 0) fail_to_create(output, errno);
     if (::flock(fd_, LOCK_EX | LOCK_NB) != 0) {
       const int error = errno;
-      const std::string holder = holder_of(fd_);
-      ::close(std::exchange(fd_, -1));
-      if (error != EWOULDBLOCK) {
-        fail(output, "cannot lock", error, "write to a folder on a local disk");
-      }
-      fail(output, "the output is being written by " + holder, 0,
-           "wait for it or choose another -o");
+      const OpenFile file(std::exchange(fd_, -1));
+      fail_to_lock(output, file.fd, error);
     }
     if (same_file(fd_, path_)) break;
     ::close(std::exchange(fd_, -1));

@@ -22,6 +22,8 @@ class FileLock {
   int fd_ = -1;
 };
 
+// Throws what FileLock would where another process has the lock; makes no file.
+void require_unlocked(const std::string& output);
 // SHA-256 of the bytes on disk now; unlike sha256_of_file, nothing is remembered.
 std::string hash_of_file(const std::string& path);
 // Fails (exit 3) if `path` is in the way, its folder is missing or cannot be written to.

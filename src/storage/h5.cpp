@@ -91,7 +91,13 @@ void throw_h5(Context& context, const char* code, const std::string& object,
   const ErrorKind kind = no_memory         ? ErrorKind::limit
                          : context.writing ? ErrorKind::output
                                            : ErrorKind::input;
-  throw Error(kind, code, {.where = escape_untrusted(context.path, 4096), .what = text});
+  throw Error(kind, code,
+              {.where = escape_untrusted(context.path, 4096),
+               .what = text,
+               .next = no_memory ? "raise the limit on memory, or ask for less"
+                       : context.writing
+                           ? "look at the free space of the disk, then run it again"
+                           : "the file is damaged or cut off: copy it again, or make it anew"});
 }
 
 void refuse(const Context& context, const std::string& object, const std::string& what,

@@ -10,6 +10,8 @@
 namespace attnscope::h5 {
 namespace {
 
+constexpr std::uint64_t kMaxComparedBytes = 64ULL << 20U;
+
 // A hostile file may claim more chunks than could be visited in a lifetime.
 constexpr std::uint64_t kMaxChunks = 1ULL << 24U;
 constexpr std::uint64_t kMaxValues = 1ULL << 42U;
@@ -86,8 +88,24 @@ void Dataset::write(const void* data) {
   }
 }
 
+// As the first of many values it would be shown as if nothing were wrong.
+void Dataset::require_undamaged() const {
+  if (!context_->compared || !context_->compared->insert(path_).second) return;
+  const auto expected = text("sha256");
+  if (!expected || count() > kMaxComparedBytes / std::max<std::size_t>(1, type().bytes)) return;
+  const std::string got = sha256();
+  if (got == *expected) return;
+  throw Error(ErrorKind::input, "H509",
+              {.where = escape_untrusted(context_->path, 4096),
+               .what = quote(path_, 300) + " is damaged: the SHA-256 of its values differs",
+               .expected = escape_untrusted(*expected, 100),
+               .got = got,
+               .next = "`attnscope verify` lists everything that is damaged"});
+}
+
 void Dataset::read(void* data) const {
   if (count() == 0) return;
+  require_undamaged();
   const Handle memory = make_type(type());
   if (H5Dread(id(), memory.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0) {
     fail("H503", "cannot read dataset");
@@ -118,6 +136,7 @@ void Dataset::write(const Slab& slab, const void* data) {
 }
 
 void Dataset::read(const Slab& slab, void* data) const {
+  require_undamaged();
   const Handle memory = make_type(type());
   const Selection part = select(id(), slab);
   if (H5Dread(id(), memory.get(), part.memory.get(), part.file.get(), H5P_DEFAULT, data) < 0) {

@@ -17,6 +17,7 @@
 #include "attnscope/support/utf8.h"
 #include "attnscope/support/warnings.h"
 #include "join.h"
+#include "options_diff.h"
 
 namespace attnscope {
 namespace {
@@ -142,6 +143,21 @@ void require_distinct(const std::vector<Input>& inputs) {
   }
 }
 
+// The identity of a run is its options and the hashes of its inputs, of which the model's are known
+// to be equal.
+[[noreturn]] void refuse_other_run(const Input& first, const Input& other) {
+  const std::string what = "a part of another run than " + shown(first) + ": ";
+  const nlohmann::json a = options_of(first);
+  const nlohmann::json b = options_of(other);
+  const std::string key = storage_detail::differing_key(a, b);
+  if (!key.empty()) {
+    refuse(other, what + "the option " + quote(key) + " differs", storage_detail::value_at(a, key),
+           storage_detail::value_at(b, key), "make all parts with the same options");
+  }
+  refuse(other, what + "the options are equal, so the prompts differ", "", "",
+         "make all parts from the same file of prompts");
+}
+
 // Parts of one run, in their order; each must be there.
 void order_parts(std::vector<Input>& inputs) {
   const Input& first = inputs.front();
@@ -155,11 +171,7 @@ void order_parts(std::vector<Input>& inputs) {
              "parts of one run, or whole captures", "",
              "merge the parts of the run first, then the result with this file");
     }
-    if (input.file.run_id != first.file.run_id) {
-      require_same_content(first, input);
-      refuse(input, "a part of another run than " + shown(first) +
-                        ": its model, prompts, options or program differ");
-    }
+    if (input.file.run_id != first.file.run_id) refuse_other_run(first, input);
     if (input.file.shard->count != first.file.shard->count) {
       refuse(input, "cut into another number of parts than " + shown(first), part(first),
              part(input));

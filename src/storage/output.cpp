@@ -19,6 +19,7 @@
 #include "attnscope/support/utf8.h"
 #include "commit.h"
 #include "join.h"
+#include "options_diff.h"
 
 namespace attnscope {
 
@@ -49,33 +50,6 @@ std::string manifest_text(const OutputOptions& options) {
                                 {"shards", plan},
                                 {"replace", options.if_exists == IfExists::force}};
   return manifest.dump(1) + "\n";
-}
-
-// The first key whose value differs, "a.b"; "" if none does.
-std::string differing_key(const nlohmann::json& before, const nlohmann::json& now) {
-  for (const auto* side : {&before, &now}) {
-    for (const auto& [key, value] : side->items()) {
-      const auto a = before.find(key);
-      const auto b = now.find(key);
-      if (a == before.end() || b == now.end()) return key;
-      if (*a == *b) continue;
-      if (!a->is_object() || !b->is_object()) return key;
-      return key + "." + differing_key(*a, *b);
-    }
-  }
-  return {};
-}
-
-std::string value_at(const nlohmann::json& config, const std::string& key) {
-  const nlohmann::json* value = &config;
-  for (std::size_t begin = 0; begin <= key.size();) {
-    const std::size_t end = std::min(key.find('.', begin), key.size());
-    const std::string part = key.substr(begin, end - begin);
-    if (!value->is_object() || !value->contains(part)) return "nothing";
-    value = &value->at(part);
-    begin = end + 1;
-  }
-  return escape_untrusted(value->dump());
 }
 
 [[noreturn]] void other_configuration(const std::string& where, const std::string& key,
@@ -141,11 +115,13 @@ struct Output::State {
   void remove_parts() const noexcept;
   void require_absent() const;
   void require_own_sidecar() const;
+  void require_allowed() const;
   void remove_leftovers() const;
   void start_parts() const;
   bool is_finished() const;
   void resume_finished();
   void commit_result(const std::string& temporary) const;
+  void check_manifest();
   void resume_parts(Warnings& warnings);
   void look_at_shard(int shard, Warnings& warnings);
   void drop(int shard, const std::string& why, Warnings& warnings);
@@ -183,6 +159,12 @@ void Output::State::require_own_sidecar() const {
   if (exists(options.path) || !exists(sidecar)) return;
   fail_because_of(sidecar, "a file with the name of the output's companion exists already",
                   "choose another -o, or --force to replace it");
+}
+
+// What lies there already is not in the way.
+void Output::State::require_allowed() const {
+  if (options.if_exists == IfExists::refuse) require_absent();
+  if (options.if_exists != IfExists::force) require_own_sidecar();
 }
 
 void Output::State::remove_leftovers() const {
@@ -256,12 +238,8 @@ std::string Output::State::damage_of(int shard) const {
   }
 }
 
-void Output::State::resume_parts(Warnings& warnings) {
-  if (!exists(manifest())) {
-    // Killed before the plan was written: nothing was committed.
-    fs::remove_all(parts());
-    return start_parts();
-  }
+// The parts that lie there are of this run; whether it began with --force, they say.
+void Output::State::check_manifest() {
   const nlohmann::json before =
       parse_json(read_text_file(manifest(), "OU14", kMaxManifestBytes), manifest(), "OU14");
   const JsonObject object(before, manifest(), "OU14");
@@ -273,6 +251,15 @@ void Output::State::resume_parts(Warnings& warnings) {
     other_configuration(manifest(), differing_key(old, now.at("config")), old, now.at("config"));
   }
   if (exists(options.path) && !replace) require_absent();
+}
+
+void Output::State::resume_parts(Warnings& warnings) {
+  if (!exists(manifest())) {
+    // Killed before the plan was written: nothing was committed.
+    fs::remove_all(parts());
+    return start_parts();
+  }
+  check_manifest();
   for (int shard = 0; shard < static_cast<int>(options.shards.size()); ++shard) {
     look_at_shard(shard, warnings);
   }
@@ -304,8 +291,7 @@ Output::Output(OutputOptions options, Warnings& warnings) : state_(std::make_uni
   s.committed.assign(s.options.shards.size(), false);
   require_writable_folder(s.options.path);
   s.lock.emplace(s.options.path);
-  if (s.options.if_exists == IfExists::refuse) s.require_absent();
-  if (s.options.if_exists != IfExists::force) s.require_own_sidecar();
+  s.require_allowed();
   s.remove_leftovers();
   s.replace = s.options.if_exists == IfExists::force;
   const bool resume = s.options.if_exists == IfExists::resume;
@@ -319,6 +305,16 @@ Output::Output(OutputOptions options, Warnings& warnings) : state_(std::make_uni
     s.owns_parts = s.is_sharded();
     if (s.is_sharded()) s.start_parts();
   }
+}
+
+void Output::check(OutputOptions options) {
+  State s;
+  s.options = std::move(options);
+  require_writable_folder(s.options.path);
+  require_unlocked(s.options.path);
+  s.require_allowed();
+  if (s.options.if_exists != IfExists::resume || s.is_finished()) return;
+  if (s.is_sharded() && exists(s.manifest())) s.check_manifest();
 }
 
 Output::~Output() = default;

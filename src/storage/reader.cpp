@@ -161,6 +161,7 @@ CaptureReader::CaptureReader(const std::string& path, const ReaderOptions& optio
     });
   }
   open(*state_);
+  if (options.trust == Trust::foreign) state_->file->compare_digests();
   state_->read_layout();
 }
 

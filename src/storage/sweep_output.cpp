@@ -111,6 +111,10 @@ void SweepRows::append(const SweepRows& other) {
   common_length(*this);  // a name that only one of them has
 }
 
+void SweepOutput::check(const SweepOutputOptions& options) {
+  Output::check(output_options(options));
+}
+
 SweepOutput::SweepOutput(SweepOutputOptions options, Warnings& warnings)
     : options_(std::move(options)),
       warnings_(warnings),

@@ -98,7 +98,7 @@ void check_output_is_no_input(const std::string& output, const std::vector<std::
     throw Error(ErrorKind::input, "OU04",
                 {.where = escape_untrusted(output, 4096),
                  .what = "the output is also an input of this command",
-                 .next = "choose another -o"});
+                 .next = "choose another file for it"});
   }
 }
 
@@ -106,7 +106,7 @@ void fail_because_it_exists(const std::string& path) {
   throw Error(ErrorKind::output, "OU02",
               {.where = escape_untrusted(path, 4096),
                .what = "the file exists already",
-               .next = "choose another -o, or replace it with --force"});
+               .next = "choose another file, or replace it with --force"});
 }
 
 void fail_to_create(const std::string& path, int error) {
@@ -121,7 +121,7 @@ void fail_to_create(const std::string& path, int error) {
               {.where = escape_untrusted(path, 4096),
                .what = missing ? "the folder " + shown + " does not exist"
                                : "cannot create a file in the folder " + shown + ": " + why,
-               .next = missing ? "make the folder, or choose another -o" : "choose another -o"});
+               .next = missing ? "make the folder, or choose another" : "choose another folder"});
 }
 
 void check_can_write(const std::string& path, WriteMode mode) {

@@ -7,6 +7,12 @@
 #include <initializer_list>
 
 namespace attnscope {
+namespace {
+
+// People read larger numbers more easily with an exponent.
+constexpr double kLongestPlainNumber = 1e7;
+
+}  // namespace
 
 std::string format_number(double value) {
   if (std::isnan(value)) return "nan";
@@ -19,10 +25,15 @@ std::string format_number(double value) {
 std::string format_number(double value, int digits) {
   if (!std::isfinite(value)) return format_number(value);
   std::array<char, 64> buffer{};
-  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
-                                 std::chars_format::general, digits)
-                       .ptr;
-  return {buffer.data(), end};
+  const auto text = [&](double number, std::chars_format format, int precision) {
+    const auto end =
+        std::to_chars(buffer.data(), buffer.data() + buffer.size(), number, format, precision).ptr;
+    return std::string(buffer.data(), end);
+  };
+  const std::string rounded = text(value, std::chars_format::general, digits);
+  const bool has_exponent = rounded.find("e+") != std::string::npos;
+  if (!has_exponent || std::abs(value) >= kLongestPlainNumber) return rounded;
+  return text(parse_number(rounded).value_or(value), std::chars_format::fixed, 0);
 }
 
 std::string format_bytes(std::uint64_t bytes) {

@@ -1,10 +1,13 @@
 """attnscope ablate: what is printed and stored, limits of a run, and every bad input."""
+import array
 import json
 import math
 import os
 import pathlib
 import re
+import shutil
 import signal
+import struct
 import unittest
 
 import support
@@ -282,6 +285,58 @@ class BadPairs(CliTest):
         path.write_text((json.dumps({**PAIR, "group": "a"}) + "\n") * 12)
         done = self.assert_ok(ablate("--pairs", path, "--layers", "0"))
         self.assertNotIn("repeat the clean prompt", done.err)
+
+    def stored_warnings(self, *arguments, model=support.MODEL):
+        out = self.folder / "warned.h5"
+        done = self.assert_ok(run("ablate", "-m", model, "-o", out, "--force", *arguments))
+        warnings = json.loads(out.with_suffix(".json").read_text())["warnings"]
+        for line in warnings:
+            self.assertIn(line, done.err)
+        return warnings
+
+    def own_value_warnings(self, *arguments):
+        return [line for line in self.stored_warnings(*arguments) if "puts in" in line]
+
+    def test_units_that_keep_their_own_value_are_named(self):
+        one = ["--prompt", "the on and", "--answer", " to", "--metric", "log-prob", "--layers", "0"]
+        [line] = self.own_value_warnings(*one, "--method", "mean-pos,mean")
+        self.assertIn("--method mean-pos puts in what is there already on 1 of 1 prompt, since "
+                      "the mean is over this prompt alone", line)
+        for effect in json.loads(ablate(*one, "--method", "mean-pos", "--json").out)["cells"]:
+            self.assertLess(abs(effect["effect"]), 1e-5)
+        token = ["--ids", "7", "--answer-id", "9", *one[4:]]
+        [line] = self.own_value_warnings(*token, "--method", "mean")
+        self.assertIn("--method mean puts in", line)
+        path = self.folder / "copies.jsonl"
+        same = {**PAIR, "corrupt": PAIR["clean"]}
+        path.write_text("".join(json.dumps(pair) + "\n" for pair in (same, PAIR)))
+        [line] = self.own_value_warnings("--pairs", path, "--method", "resample,zero")
+        self.assertIn("--method resample puts in what is there already on 1 of 2 prompts, since "
+                      "the prompt that values come from is the prompt itself", line)
+        path.write_text("".join(json.dumps(pair) + "\n" for pair in (PAIR, PAIR)))
+        self.assertEqual(self.own_value_warnings("--pairs", path, "--method", "resample,mean-pos"),
+                         [])
+
+    def test_a_model_whose_activations_overflow(self):
+        # Squares of the residual stream are infinite in float32, and the norm then gives zeros.
+        model = self.folder / "large"
+        shutil.copytree(support.SOURCE / "probes" / "demo" / "tiny-english", model)
+        weights = model / "model.safetensors"
+        data = bytearray(weights.read_bytes())
+        size = struct.unpack("<Q", data[:8])[0]
+        for name, tensor in json.loads(data[8:8 + size]).items():
+            if not any(part in name for part in ("embed_tokens", "o_proj", "down_proj")):
+                continue
+            place = slice(*(8 + size + offset for offset in tensor["data_offsets"]))
+            values = array.array("f", bytes(data[place]))
+            data[place] = array.array("f", [value * 1e25 for value in values]).tobytes()
+        weights.write_bytes(data)
+        prompt = ["--prompt", "Words: river Tom", "--answer", " lamp", "--metric", "log-prob",
+                  "--layers", "0"]
+        [line] = self.stored_warnings(*prompt, "--method", "zero", model=model)
+        self.assertIn("all effects of zero are exactly 0 on every prompt", line)
+        self.assertIn("attnscope doctor", line)
+        self.assertEqual(self.stored_warnings(*prompt, "--dtype", "f64", model=model), [])
 
     def test_one_group_gives_no_interval(self):
         path = self.folder / "g.jsonl"

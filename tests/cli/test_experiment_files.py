@@ -2,6 +2,7 @@
 import csv
 import hashlib
 import json
+import shutil
 import unittest
 import xml.etree.ElementTree
 
@@ -217,6 +218,29 @@ class ExperimentFiles(CliTest):
                 self.assertIn(part, text)
             png = self.export(self.verdict, "--figure", figure, name=f"{figure}.png").read_bytes()
             self.assertEqual(png[:8], b"\x89PNG\r\n\x1a\n")
+
+    def test_json_says_what_was_written(self):
+        out = self.folder / "grid.svg"
+        told = json.loads(self.assert_ok(run("export", self.verdict, "--figure", "grid",
+                                             "--method", "mean", "-o", out, "--json")).out)
+        self.assertEqual(told, {"experiment": "verdict", "figure": "grid", "method": "mean",
+                                "units": LAYERS * HEADS, "format": "svg", "path": str(out),
+                                "file_bytes": out.stat().st_size, "warnings": []})
+
+    def test_damaged_arrays_are_not_shown(self):
+        damaged = self.folder / "damaged.h5"
+        for name in ("effect", "cells", "n"):
+            shutil.copy(self.verdict, damaged)
+            with h5py.File(damaged, "r+") as file:
+                data = file["experiments/verdict"][name]
+                values = data[...]
+                values.flat[0] = values.flat[1]
+                data[...] = values if name != "n" else values + 1
+            for verb in (["stats", damaged], ["stats", damaged, "--json"],
+                         ["export", damaged, "--figure", "grid", "-o", self.folder / "d.svg"]):
+                self.assert_error(run(*verb), 2, "damaged.h5", f"/experiments/verdict/{name}",
+                                  "damaged", "attnscope verify")
+            self.assertFalse((self.folder / "d.svg").exists())
 
     def test_a_patching_map_has_the_tokens_that_prompts_share(self):
         patch = self.folder / "patch.h5"

@@ -54,6 +54,24 @@ class Stats(CliTest):
         self.assert_error(run("stats", path, "--prompt-id", "p9"), 2, "--prompt-id: ",
                           "expected p000000, got")
 
+    def test_damaged_arrays_are_not_shown(self):
+        damaged = self.folder / "damaged.h5"
+        for name, verb in (("attention/self/head_stats", ["stats"]),
+                           ("cache/blocks.1.attn.hook_pattern", ["show", "--head", "1.0"]),
+                           ("tokens/text", ["show", "--head", "1.0"])):
+            shutil.copy(support.text_capture(), damaged)
+            with h5py.File(damaged, "r+") as file:
+                data = file["prompts/p000000"][name]
+                values = data[...]
+                other = next(v for v in values.flat if v != values.flat[0])
+                values.flat[0] = other
+                data[...] = values
+            result = run(verb[0], damaged, *verb[1:])
+            self.assert_error(result, 2, "damaged.h5", f"/prompts/p000000/{name}", "is damaged",
+                              "attnscope verify")
+            self.assertEqual(result.out, "")
+            self.assertIn(name, run("verify", damaged).out)
+
     def test_undefined_is_null(self):
         # No token of this prompt was there before, so no row can show induction.
         path = support.captured("distinct", "--ids", "10,11,12,13")
@@ -134,6 +152,18 @@ class Export(CliTest):
         grid = numpy.load(self.export("--heads", "1.*", out="b.npy"))
         self.assertEqual(grid.shape[0], 4)
         numpy.testing.assert_array_equal(grid[3], pattern_of(support.text_capture(), 1, 3))
+
+    def test_json_says_what_was_written(self):
+        out = self.folder / "grid.npy"
+        part = support.captured("heads-of-one-layer", "--prompt", "Once", "--heads", "1.0-2")
+        done = self.assert_ok(run("export", part, "--heads", "1.*", "-o", out, "--json"))
+        told = json.loads(done.out)
+        [warning] = told.pop("warnings")
+        self.assertEqual(warning, "left out: 1 head of which no map was recorded")
+        self.assertIn(warning, done.err)
+        self.assertEqual(told, {"prompt": "p000000", "hook": "pattern",
+                                "heads": ["1.0", "1.1", "1.2"], "format": "npy", "path": str(out),
+                                "file_bytes": out.stat().st_size})
 
     def test_csv(self):
         path = self.export("--head", "3.2", out="a.csv")

@@ -1,4 +1,5 @@
 """Parts of a sweep (--shard I/N): what they say of themselves, and that merge makes the whole of them."""
+import hashlib
 import json
 import math
 import unittest
@@ -60,6 +61,14 @@ class Merged(CliTest):
                 parts = self.parts(sweep, 3, *options)
                 done = self.assert_ok(run("merge", parts[2], parts[0], parts[1], "-o", merged))
                 self.assertIn("from 3 files", done.out)
+                told = json.loads(self.assert_ok(run("merge", *parts, "-o", merged, "--force",
+                                                     "--json")).out)
+                self.assertEqual(told["files"], [str(part) for part in parts])
+                self.assertEqual((told["prompts"], told["path"]), (48, str(merged)))
+                self.assertEqual(told["kind"], SWEEPS[sweep][0])
+                self.assertEqual(told["experiments"], [r["experiment"] for r in records(merged)])
+                self.assertEqual(told["sha256"], hashlib.sha256(merged.read_bytes()).hexdigest())
+                self.assertEqual(told["warnings"], [])
                 self.assert_ok(run("verify", merged))
                 facts = ("rerun_difference", "batch_difference", "verify_cells",
                          "verify_max_difference")
@@ -149,7 +158,8 @@ class Merged(CliTest):
         made("noise", "-o", whole)
         made("edges", "-o", self.folder / "edges.h5")
         for files, parts in (([first, first], ["the same"]),
-                             ([first, other], ["another run"]),
+                             ([first, other], ['the option "seed" differs', "expected 0, got 7",
+                                               "the same options"]),
                              ([first, whole], ["a whole run", "part 1 of 2"]),
                              ([first, support.text_capture()], ["another kind of file"]),
                              ([whole, self.folder / "positions.h5"], ["positions.h5"])):
@@ -166,12 +176,25 @@ class Merged(CliTest):
         self.assert_error(run("merge", first, second, "-o", out), 3, "--force")
         self.assert_ok(run("merge", second, first, "-o", out, "--force"))
 
+    def test_parts_of_other_inputs_say_what_differs(self):
+        [first, second] = self.parts("noise", 2)
+        few = self.folder / "few.jsonl"
+        few.write_text("".join(support.pairs_text().splitlines(keepends=True)[:24]))
+        for pairs, site, parts in (
+                (few, "z", ["the prompts differ", "the same file of prompts"]),
+                (support.pairs_file(), "q", ['the option "site" differs', 'expected "z", got "q"'])):
+            self.assert_ok(run("patch", "-m", support.MODEL, "--pairs", pairs, "--site", site,
+                               "--direction", "noise", "--floor", "0.001", "--resamples", "500",
+                               "--shard", "2/2", "-o", second, "--force"))
+            self.assert_error(run("merge", first, second, "-o", self.folder / "out.h5"), 2, *parts)
+
     def test_empty_parts_are_refused(self):
-        for sweep in ("paths", "edges"):
+        for sweep, count in (("paths", "5 senders"), ("edges", "5 cells"), ("ablate", "20 units")):
             verb, *options = SWEEPS[sweep]
             self.assert_error(run(verb, "-m", support.MODEL, "--pairs", support.pairs_file(),
                                   *options, "--shard", "1/99", "-o", self.folder / "x.h5"), 2,
-                              "--shard", "more parts")
+                              "--shard 1/99", "empty", count,
+                              f"expected at most {count.split()[0]} parts, got 99")
 
 
 if __name__ == "__main__":

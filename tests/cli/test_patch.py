@@ -1,5 +1,6 @@
 """attnscope patch: what is printed and stored, paths and edges, and every bad input."""
 import json
+import math
 import pathlib
 import signal
 import unittest
@@ -111,6 +112,27 @@ class Printed(CliTest):
 
 
 class PathsAndEdges(CliTest):
+    def test_several_grids_are_a_list(self):
+        both = shown("--site", "resid_pre,z", "--limit", "20")
+        alone = [shown("--site", site, "--limit", "20") for site in ("resid_pre", "z")]
+        self.assertEqual([grid["experiment"] for grid in both["experiments"]],
+                         ["patch_layer_pos", "patch_layer_head"])
+        for grid, one in zip(both["experiments"], alone, strict=True):
+            self.assertEqual([cell["unit"] for cell in grid["cells"]],
+                             [cell["unit"] for cell in one["cells"]])
+            self.assertLessEqual(set(grid), set(one))
+        self.assertNotIn("cells", both)
+        self.assertEqual(both["prompts"], 20)
+
+    def test_paths_have_a_noise_floor(self):
+        result = shown("--senders", "0.*", "--receivers", "3.2.q", "--limit", "1")
+        # Half a unit in the last place of a float32 as large as the only baseline.
+        rounding = 2.0 ** (math.floor(math.log2(abs(result["baseline"]))) - 24)
+        self.assertEqual(result["attributes"]["rounding"], rounding)
+        self.assertEqual(result["noise_floor"],
+                         max(rounding, result["attributes"]["own_value_difference"]))
+        self.assertLess(result["noise_floor"], 1e-5)
+
     def test_paths(self):
         one = shown("--senders", "4.0,4.1,4.0+4.1", "--receivers", "logits", "--freeze-mlps",
                     "--dtype", "f64")

@@ -31,6 +31,8 @@ class Readme(CliTest):
                 done = subprocess.run(["sh", "-e", "-c", block], cwd=self.folder, env=self.env,
                                       capture_output=True, text=True, timeout=300, check=False)
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                if "attnscope patch" in block:  # an example without an interval would teach little
+                    self.assertRegex(done.stdout, r"(?m)^\d@\d+ +\S+ +\[\S+, \S+\]")
         try:
             import h5py  # noqa: F401
             import matplotlib  # noqa: F401

@@ -53,7 +53,8 @@ class Printed(CliTest):
                                             "undetermined (backed up)"))
         self.assertEqual(result["control_results"]["values"][0], "passed")
         self.assertIn("attention mass", result["paragraph"])
-        self.assertEqual(result["verdict_kv"]["cells"][0]["unit"], "kv:0.0")
+        self.assertEqual(result["further"][0]["experiment"], "verdict_kv")
+        self.assertEqual(result["further"][0]["cells"][0]["unit"], "kv:0.0")
         self.assertIsNone(result["path"])
         self.assertIsNone(result["html"])
 

@@ -61,6 +61,37 @@ TEST(ExperimentJson, TheRunIsDescribed) {
   EXPECT_FALSE(out.contains("per_prompt"));
 }
 
+TEST(ExperimentJson, SeveralGridsOfAPatchingAreAList) {
+  ExperimentResult result = testing::small_patch();
+  result.record.name = "patch_layer_pos";
+  result.further_records = {testing::small_patch().record};
+  result.further_records[0].name = "patch_layer_head";
+  const json out = printed(result);
+  ASSERT_EQ(out["experiments"].size(), 2U);
+  const json one = printed(testing::small_patch());
+  for (const json& grid : out["experiments"]) {
+    EXPECT_EQ(grid["cells"], one["cells"]);
+    EXPECT_EQ(grid["metric"], "logit-diff");
+  }
+  EXPECT_EQ(out["experiments"][0]["experiment"], "patch_layer_pos");
+  EXPECT_EQ(out["experiments"][1]["experiment"], "patch_layer_head");
+  EXPECT_EQ(out["prompts"], 40);
+  EXPECT_FALSE(out.contains("cells"));
+  EXPECT_FALSE(one.contains("experiments"));
+}
+
+TEST(ExperimentJson, WhatIsAddedToAResultStandsBehindIt) {
+  ExperimentResult result = testing::small_result();
+  result.further_records = {testing::small_result().record};
+  result.further_records[0].name = "interactions";
+  const json out = printed(result);
+  EXPECT_EQ(out["experiment"], "ablate");
+  EXPECT_EQ(out["cells"].size(), 6U);
+  ASSERT_EQ(out["further"].size(), 1U);
+  EXPECT_EQ(out["further"][0]["experiment"], "interactions");
+  EXPECT_EQ(out["further"][0]["cells"], out["cells"]);
+}
+
 TEST(ExperimentJson, ADryRunHasThePlanAlone) {
   ExperimentResult result = testing::small_result();
   result.record = {};

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "attnscope/support/text.h"
 #include "console/small_result.h"
 
@@ -88,6 +90,36 @@ TEST(ExperimentText, LayersByPositionsAreAMapWithTheRecoveryBeside) {
       << text;
   EXPECT_EQ(text.find("turning their signs"), std::string::npos);
   EXPECT_EQ(text.find("Other methods"), std::string::npos);
+}
+
+TEST(ExperimentText, MapsSayWhatTheirColumnsAndGapsAre) {
+  ExperimentResult result = testing::small_patch();
+  const std::string whole = text_of(result);
+  EXPECT_NE(whole.find("effect by layer (rows) and position (columns), resid_pre"),
+            std::string::npos)
+      << whole;
+  EXPECT_EQ(lines_with(whole, "  0 1 2").size(), 1U) << whole;
+  EXPECT_EQ(whole.find("no value"), std::string::npos);
+  result.record.arrays[0].values[1] = std::nan("");
+  EXPECT_EQ(lines_with(text_of(result), "? no value").size(), 1U) << text_of(result);
+}
+
+TEST(ExperimentText, NamesOfRecordsAreExplained) {
+  ExperimentResult result = testing::small_patch();
+  result.record.name = "patch_layer_pos";
+  result.further_records = {testing::small_result().record};
+  result.further_records[0].name = "patch_layer_head";
+  const std::string text = text_of(result);
+  EXPECT_TRUE(text.starts_with("patch by layer and position (patch_layer_pos) of tiny")) << text;
+  EXPECT_EQ(lines_with(text, "patch by layer and head (patch_layer_head):").size(), 1U) << text;
+}
+
+TEST(ExperimentText, TheColumnOfWhatCouldBeSeenIsExplained) {
+  ExperimentResult result = testing::small_result();
+  EXPECT_EQ(text_of(result).find("could be seen"), std::string::npos);
+  result.record.arrays.push_back(
+      {"minimal_detectable", {"method", "cell"}, {2, 3}, {1, 1, 1, 1, 1, 1}});
+  EXPECT_EQ(lines_with(text_of(result), "could be seen: the smallest effect").size(), 1U);
 }
 
 TEST(ExperimentText, OnlyTheLargestOfManyAreListed) {

@@ -255,7 +255,20 @@ TEST_F(Pairs, WhatIsMissingIsNamed) {
   EXPECT_CONTAINS(
       message("m.csv", "clean,answer,wrong\nToday, is, far\n", {.corrupt = CorruptUse::required}),
       "has no corrupt prompt");
-  EXPECT_CONTAINS(message("m.csv", "clean,answer,wrong\nToday,, far\n"), "m.csv:2: has no answer");
+  EXPECT_CONTAINS(message("m.csv", "clean,answer,wrong\nToday,, far\n"),
+                  "m.csv:2: has no answer, which this metric needs: column \"answer\" is empty");
+  EXPECT_CONTAINS(message("m.jsonl", R"({"clean": "", "answer": " is", "wrong": " far"})"),
+                  "m.jsonl:1: has no clean prompt: column \"clean\" is empty");
+  EXPECT_CONTAINS(message("m.jsonl", R"({"Prompt": null, "answer": " is", "wrong": " far"})"),
+                  "has no clean prompt: column \"Prompt\" is empty");
+  EXPECT_CONTAINS(message("m.jsonl", R"({"clean": "Today", "answer": " is", "wrong": ""})"),
+                  "has no wrong answer, which this metric needs: column \"wrong\" is empty");
+  EXPECT_CONTAINS(
+      message("m.csv", "clean,corrupt,answer,wrong\nToday,, is, far\n",
+              {.corrupt = CorruptUse::required}),
+      "has no corrupt prompt, which this experiment needs: column \"corrupt\" is empty");
+  EXPECT_CONTAINS(message("m.csv", "clean,label\nToday,\n", {.answers = AnswerUse::label}),
+                  "has no label, which this metric needs: column \"label\" is empty");
   EXPECT_CONTAINS(message("m.jsonl", R"({"clean": "Today", "wrong": " is"})"),
                   "m.jsonl:1: has no a");
   EXPECT_CONTAINS(message("m.csv", "clean\nToday\n", {.answers = AnswerUse::label}), "no label");

@@ -183,7 +183,7 @@ TEST(RunPatching, ARowWithoutKeysIsSilencedAndCounted) {
   spec.queries = "0";
   const ExperimentResult result = run_patching(spec);
   EXPECT_EQ(result.record.integer_attribute("rows_without_keys"), 4);
-  const std::string said = "4 query rows lose every key";
+  const std::string said = "4 query rows without any key left by --edge knockout";
   EXPECT_TRUE(std::any_of(result.warnings.begin(), result.warnings.end(),
                           [&](const std::string& line) { return line.starts_with(said); }));
   const std::vector<double>& effects = result.record.array("per_prompt")->values;
@@ -203,7 +203,7 @@ TEST(RunPatching, ARowWithoutKeysIsSilencedAndCounted) {
   spec.queries = "0";
   spec.edges = "value-zero";  // takes values away, not keys
   for (const std::string& line : run_patching(spec).warnings) {
-    EXPECT_EQ(line.find("lose every key"), std::string::npos) << line;
+    EXPECT_EQ(line.find("without any key"), std::string::npos) << line;
   }
 }
 

@@ -84,6 +84,9 @@ TEST(ExperimentView, ThePatchMapIsLabelledWithTokens) {
   EXPECT_EQ(map.row_labels, (std::vector<std::string>{"0", "2"}));
   // Position 3 differs between the prompts, so its number stands there.
   EXPECT_EQ(map.column_labels, (std::vector<std::string>{" When", "@3"}));
+  // Without any token numbers need no mark.
+  EXPECT_EQ(patch_map(EffectView(record), 0, {}).column_labels,
+            (std::vector<std::string>{"1", "3"}));
 }
 
 TEST(ExperimentView, FiguresThatCannotBeDrawnAreRefused) {

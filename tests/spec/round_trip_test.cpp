@@ -264,7 +264,7 @@ TEST(SpecRoundTrip, EnvelopeCarriesEveryVerb) {
       ExportSpec{"f", "o", "1.2", "1.*", "p", MapChoice::scores, FigureChoice::scatter, "verdict",
                  "mean", "mass", ExportFormat::svg, true},
       VerifySpec{"f", true},
-      MergeSpec{{"a", "b\xFF"}, "o", true},
+      MergeSpec{{"a", "b\xFF"}, "o", true, true},
       DiffSpec{"a", "b", "o", true, true},
       unusual_ablate(),
       unusual_patch(),

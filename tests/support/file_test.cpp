@@ -105,7 +105,7 @@ TEST(WriteFileAtomically, SaysWhyInTheUsersOwnNames) {
   put(folder.file("a"), "");
   const std::vector<std::pair<std::string, std::string>> table = {
       {folder.file("a"),
-       "a: the file exists already; choose another -o, or replace it with --force"},
+       "a: the file exists already; choose another file, or replace it with --force"},
       {folder.file("no/a"), "no/a: the folder " + folder.file("no") + " does not exist"},
       {folder.file("a/b"), "Not a directory"},
       {"/proc/attnscope-test", "cannot create a file in the folder /proc: "},

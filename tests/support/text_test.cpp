@@ -24,6 +24,16 @@ TEST(Numbers, RoundTripAndIgnoreTheLocale) {
   std::setlocale(LC_NUMERIC, "C");
 }
 
+TEST(Numbers, CountsAndSpeedsHaveNoExponent) {
+  EXPECT_EQ(format_number(1637.9, 3), "1640");
+  EXPECT_EQ(format_number(-12345, 2), "-12000");
+  EXPECT_EQ(format_number(999.6, 3), "1000");
+  EXPECT_EQ(format_number(163.79, 3), "164");
+  EXPECT_EQ(format_number(9'876'543, 4), "9877000");
+  EXPECT_EQ(format_number(1.25e12, 3), "1.25e+12");
+  EXPECT_EQ(format_number(0.000012345, 3), "1.23e-05");
+}
+
 TEST(Bytes, ReadAsAPersonWouldWriteThem) {
   EXPECT_EQ(format_bytes(12), "12 bytes");
   EXPECT_EQ(format_bytes(1536), "1.5 KiB");

@@ -293,6 +293,25 @@ TEST(SweepCells, OverflowIsCounted) {
   EXPECT_GE(result.non_finite, 1);
 }
 
+// A metric that compares or counts would say 0 of numbers that are none.
+TEST(SweepCells, NoMetricIsANumberWhereLogitsAreNone) {
+  const Model model = fixture_model("llama", DType::f32);
+  const std::vector<SweepPrompt> prompts = {
+      {.row = sample_row(8), .target = {.answers = {5}, .wrongs = {7}}}};
+  const std::vector<Cell> list = {cells()[0], {"huge", {scaled(Site::mlp_out, 1, 1e39, {}, {7})}}};
+  for (const MetricChoice metric :
+       {MetricChoice::logit_diff, MetricChoice::log_prob, MetricChoice::prob, MetricChoice::rank,
+        MetricChoice::kl, MetricChoice::total_variation, MetricChoice::top1_change}) {
+    for (const SweepMode mode : {SweepMode::fast, SweepMode::naive}) {
+      const SweepResult result =
+          run_sweep(model, list, prompts, {.metric = metric, .mode = mode, .verify = 0});
+      EXPECT_TRUE(std::isfinite(result.effects[0]));
+      EXPECT_TRUE(std::isnan(result.effects[1])) << static_cast<int>(metric);
+      EXPECT_EQ(result.non_finite, 1);
+    }
+  }
+}
+
 // Keeps shards in memory; stops the sweep after some.
 class MemoryStore final : public SweepStore {
  public:

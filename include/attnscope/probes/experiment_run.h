@@ -6,9 +6,11 @@
 //   Warnings warnings;
 //   const ExperimentInputs inputs = open_inputs({.model = spec.model, .pairs = spec.pairs, …},
 //                                               warnings);
-//   … plan; stop here under --dry-run …
 //   const Model model = load_model(inputs.checkpoint, spec.compute, strictness, warnings);
-//   ExperimentOutput output(description_of(FileKind::ablate, resolved, inputs), context, warnings);
+//   announce_plan(plan, context, result);
+//   ExperimentOutput output(description_of(FileKind::ablate, resolved, inputs), context, shards,
+//                           warnings);
+//   if (output.ends_at_plan(result) || output.restore(result)) return result;
 //   … output.sweep() holds the shards; null without -o …
 //   output.finish({record}, result);
 #pragma once
@@ -80,10 +82,8 @@ void describe_run(const ComputeOptions& resolved, const std::string& model,
 // What a result says before anything is computed: its prompts, the model, where it runs.
 ExperimentResult begin_result(const ExperimentInputs& inputs, const ComputeOptions& compute);
 
-// Gives the plan to the result and to whoever watches. False under --dry-run, where nothing more is
-// to be done.
-bool announce_plan(const std::string& plan, const ExperimentContext& context,
-                   const DeliveryOptions& delivery, const Warnings& warnings,
+// Gives the plan to the result and to whoever watches.
+void announce_plan(const std::string& plan, const ExperimentContext& context,
                    ExperimentResult& result);
 
 // What a result says of the run that made it.
@@ -108,7 +108,10 @@ template <typename Spec>
 RunDescription description_of(FileKind kind, const Spec& resolved, const ExperimentInputs& inputs) {
   RunDescription run;
   run.kind = kind;
-  run.hashes = hash_inputs(inputs.checkpoint, inputs.pairs.sha256);
+  // A dry run needs them only to know what it would resume.
+  if (!resolved.output.dry_run || resolved.output.resume) {
+    run.hashes = hash_inputs(inputs.checkpoint, inputs.pairs.sha256);
+  }
   run.options_json = resolved_options_json(resolved);
   run.run_id = config_hash(resolved, run.hashes.all());
   run.compute = resolved.compute;
@@ -127,9 +130,13 @@ RunDescription description_of(FileKind kind, const Spec& resolved, const Experim
 // Where a result goes: OUT.h5, its shards meanwhile, and OUT.json; nowhere without -o.
 class ExperimentOutput {
  public:
-  // `shards`: of the plan; none where the result is computed in one go.
+  // `shards`: of the plan; none where the result is computed in one go. Under --dry-run it is only
+  // checked that OUT.h5 could be written.
   ExperimentOutput(RunDescription run, const ExperimentContext& context,
                    std::vector<ShardRange> shards, Warnings& warnings);
+
+  // Under --dry-run: completes the result, which is the plan, and says true.
+  bool ends_at_plan(ExperimentResult& result) const;
 
   // Null without -o.
   SweepOutput* sweep() { return sweep_ ? &*sweep_ : nullptr; }

@@ -9,6 +9,7 @@
 
 #include "attnscope/probes/experiment_run.h"
 #include "attnscope/probes/sweep.h"
+#include "attnscope/spec/experiment_specs.h"
 
 namespace attnscope {
 
@@ -34,5 +35,12 @@ void check_equal_lengths(const std::vector<SweepPrompt>& prompts,
 // cluster, drawn by seed. Throws Error AB11 (exit 2) where there is none.
 void draw_donors(std::vector<SweepPrompt>& prompts, const std::vector<int>& clusters,
                  std::uint64_t seed);
+
+// Warns of prompts on which a method puts in what is there already, so that nothing can change: a
+// mean over nothing but the prompt itself, a donor that is the prompt. `reference` are the prompts
+// whose means are used.
+void warn_of_own_values(const std::vector<AblationMethod>& methods,
+                        const std::vector<SweepPrompt>& prompts,
+                        const std::vector<TokenRow>& reference, Warnings& warnings);
 
 }  // namespace attnscope

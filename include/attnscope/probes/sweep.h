@@ -156,6 +156,9 @@ struct SweepResult {
   }
 };
 
+// Half a unit in the last place of the largest of `metrics` in the type of the run.
+double rounding_of(const std::vector<double>& metrics, DType dtype);
+
 // Throws Error (exit 4) over the budget, as run_sweep() would.
 SweepPlan plan_sweep(const Model& model, const std::vector<Cell>& cells,
                      const std::vector<SweepPrompt>& prompts, const SweepSettings& settings);

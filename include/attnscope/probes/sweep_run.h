@@ -33,10 +33,17 @@ std::vector<int> clusters_of(const PairSet& pairs);
 
 UnitSizes unit_sizes(const ModelConfig& config, const PairSet& pairs);
 
-// The items of part `shard` of a list.
+// Throws Error PX02 (exit 2): of `count` things, each a `noun`, part `shard` has none.
+[[noreturn]] void fail_empty_part(std::size_t count, const char* noun, const ShardChoice& shard);
+
+// The items of part `shard` of a list; an empty part is an error. Each item is a `noun`.
 template <typename Item>
-std::vector<Item> part_of_list(const std::vector<Item>& list, const ShardChoice& shard) {
+std::vector<Item> part_of_list(const std::vector<Item>& list, const ShardChoice& shard,
+                               const char* noun) {
   const auto count = static_cast<std::ptrdiff_t>(list.size());
+  if (count * (shard.index - 1) / shard.count == count * shard.index / shard.count) {
+    fail_empty_part(list.size(), noun, shard);
+  }
   return {list.begin() + count * (shard.index - 1) / shard.count,
           list.begin() + count * shard.index / shard.count};
 }
@@ -135,6 +142,13 @@ inline NanUse nan_use_of(bool fail_on_nan) {
   return fail_on_nan ? NanUse::refused : NanUse::stored;
 }
 void check_finite(std::int64_t non_finite, NanUse use, Warnings& warnings);
+
+// Warns of methods under which several cells have no effect at all, on any prompt: the sign of an
+// edit that changes nothing, or of a model whose activations have overflowed and whose norms then
+// put out the same whatever they are given.
+// `effects` are [method cell prompt].
+void warn_of_no_effect(const std::vector<std::string>& methods, std::size_t n_cells,
+                       const std::vector<double>& effects, Warnings& warnings);
 
 // Noise floor, verification and engine of a sweep as attributes.
 void add_sweep_facts(const SweepResult& result, ExperimentRecord& record);

@@ -42,6 +42,7 @@ struct ExportSpec {
   std::string measure;                            // --measure of attention; empty = the first
   ExportFormat format = ExportFormat::automatic;  // --format; automatic = by the name of `out`
   bool force = false;
+  bool json = false;
 
   bool operator==(const ExportSpec&) const = default;
 };
@@ -57,6 +58,7 @@ struct MergeSpec {
   std::vector<std::string> files;
   std::string out;
   bool force = false;
+  bool json = false;
 
   bool operator==(const MergeSpec&) const = default;
 };

@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -58,6 +59,7 @@ struct Context {
   bool writing = false;
   bool abandoned = false;     // a write failed: handles are left open, see File::abandon
   bool close_failed = false;  // closing an object failed; File::close tells
+  std::optional<std::set<std::string>> compared{};  // datasets, see File::compare_digests
 };
 
 // Number types of files, and text of a fixed number of bytes (UTF-8, padded with NUL).
@@ -176,6 +178,9 @@ class Dataset : public Object {
   void for_each_stored_part(const std::function<void(StoredPart&)>& visit) const;
   // SHA-256 over the stored parts.
   std::string sha256() const;
+
+ private:
+  void require_undamaged() const;
 };
 
 class Group : public Object {
@@ -214,6 +219,10 @@ class File {
 
   Group root() const;
   const std::string& path() const { return context_->path; }
+  // From now on, whoever reads values of a dataset first has its SHA-256 compared with the stored
+  // one, where there is one: another is an error (exit 2). Once a dataset, and only up to 64 MiB:
+  // larger ones are mostly chunks, which zlib's own checksum guards.
+  void compare_digests() { context_->compared.emplace(); }
   // Closes; a failing write shows here at the latest.
   void close();
   // After a failed write: every handle of this file is left open on purpose, because closing a

@@ -65,6 +65,8 @@ class Output {
   // number, run id, SHA-256 of every dataset). A damaged shard is removed, and said in `warnings`.
   Output(OutputOptions options, Warnings& warnings);
   ~Output();
+  // Throws what the constructor would, and makes, changes and removes nothing.
+  static void check(OutputOptions options);
   Output(Output&&) noexcept;
   Output& operator=(Output&&) = delete;
 

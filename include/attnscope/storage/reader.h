@@ -32,7 +32,7 @@ class Joiner;
 enum class Trust : std::uint8_t {
   // The whole structure is first read in a child process with limits on memory and time, because
   // a damaged file can crash the HDF5 library. Costs some milliseconds; for processes that are
-  // small and have one thread.
+  // small and have one thread. Arrays that are read are compared with their stored SHA-256.
   foreign,
   own,  // just written by this program
 };

@@ -72,6 +72,8 @@ class SweepOutput {
  public:
   // Damaged shards are removed, and said in `warnings`, which must live as long.
   SweepOutput(SweepOutputOptions options, Warnings& warnings);
+  // Throws what the constructor would, and makes, changes and removes nothing.
+  static void check(const SweepOutputOptions& options);
 
   int shards() const { return output_.shards(); }
   // ShardUse::growing: `count` more shards, which are those of a stage until the next one begins.
