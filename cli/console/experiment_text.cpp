@@ -10,6 +10,7 @@
 #include "console/effect_text.h"
 #include "console/interval_text.h"
 #include "console/output.h"
+#include "console/position_text.h"
 #include "console/run_text.h"
 #include "console/table.h"
 
@@ -105,6 +106,7 @@ std::string grid_of(const EffectView& table, int method, const TerminalStyle& st
 
 std::string method_text(const EffectView& table, int method, int rows, const TerminalStyle& style) {
   std::vector<int> cells = table.by_effect(method);
+  put_rare_last(table, method, cells);
   const std::size_t all = cells.size();
   cells.resize(std::min(all, static_cast<std::size_t>(rows)));
   std::string text = safe(table.method_name(method)) + ": ";
@@ -162,7 +164,8 @@ std::string record_text(const ExperimentRecord& record, int rows, const Terminal
   for (int method = 0; method < table.methods(); ++method) {
     text += "\n" + method_text(table, method, rows, style);
   }
-  if (const std::string notes = interval_notes(table); !notes.empty()) text += "\n" + notes;
+  const std::string notes = position_notes(table) + interval_notes(table);
+  if (!notes.empty()) text += "\n" + notes;
   return text;
 }
 
@@ -180,8 +183,8 @@ std::string experiment_text(const ExperimentResult& result, const TerminalStyle&
     }
   }
   text += "\n";
-  text += interval_notes(table) + methods_not_run(table) + joined_texts(result.record, "notes") +
-          checks_text(result);
+  text += position_notes(table) + interval_notes(table) + methods_not_run(table) +
+          joined_texts(result.record, "notes") + checks_text(result);
   if (!result.path.empty()) {
     text += "Wrote " + safe(result.path) + ".\nNext: attnscope export " + shell_path(result.path) +
             " --figure " + figure_of(table) + " -o figure.svg\n";

@@ -104,6 +104,27 @@ TEST(ExperimentText, MapsSayWhatTheirColumnsAndGapsAre) {
   EXPECT_EQ(lines_with(text_of(result), "? no value").size(), 1U) << text_of(result);
 }
 
+TEST(ExperimentText, PositionsOfFewPromptsStandLastAndAreExplained) {
+  ExperimentResult result = testing::small_patch();
+  const auto line_of = [](const std::string& text, const std::string& cell) {
+    return text.find("\n" + cell + " ");
+  };
+  result.record.arrays[0].values = {1, 2, 9, 3, 4, 8};
+  result.record.integers.push_back({"n", {"method", "cell"}, {1, 6}, {40, 40, 40, 40, 40, 40}});
+  const std::string equal = text_of(result);
+  EXPECT_LT(line_of(equal, "0@2"), line_of(equal, "1@1"));
+  EXPECT_EQ(equal.find("differ in length"), std::string::npos);
+  result.record.integers.back().values = {40, 30, 5, 40, 30, 5};
+  const std::string text = text_of(result);
+  EXPECT_LT(line_of(text, "1@1"), line_of(text, "0@2"));
+  EXPECT_LT(line_of(text, "0@0"), line_of(text, "0@2"));
+  EXPECT_LT(line_of(text, "0@2"), line_of(text, "1@2"));
+  EXPECT_NE(text.find("Prompts differ in length: position 1 is in 30 of 40 prompts, position 2 in "
+                      "5."),
+            std::string::npos)
+      << text;
+}
+
 TEST(ExperimentText, NamesOfRecordsAreExplained) {
   ExperimentResult result = testing::small_patch();
   result.record.name = "patch_layer_pos";
