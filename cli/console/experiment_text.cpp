@@ -164,9 +164,9 @@ std::string record_text(const ExperimentRecord& record, int rows, const Terminal
   for (int method = 0; method < table.methods(); ++method) {
     text += "\n" + method_text(table, method, rows, style);
   }
-  const std::string notes = position_notes(table) + interval_notes(table);
-  if (!notes.empty()) text += "\n" + notes;
-  return text;
+  std::string notes = position_notes(table) + interval_notes(table);
+  if (const std::string prompts = prompts_used(table); !prompts.empty()) notes += prompts + "\n";
+  return notes.empty() ? text : text + "\n" + notes;
 }
 
 std::string experiment_text(const ExperimentResult& result, const TerminalStyle& style) {

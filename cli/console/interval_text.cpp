@@ -100,9 +100,13 @@ std::string interval_reasons(const EffectView& table) {
 std::string interval_notes(const EffectView& table) {
   std::string text = interval_reasons(table);
   if (has_together(table, {"minimal_detectable"})) {
+    const bool one_for_all =
+        table.methods() > 1 &&
+        table.record().array("minimal_detectable")->dims == std::vector<std::string>{"cell"};
     text +=
         "could be seen: the smallest effect that a test of this unit alone would find in four "
-        "of five such runs.\n";
+        "of five such runs" +
+        std::string(one_for_all ? "; one number a unit, the largest over methods" : "") + ".\n";
   }
   if (!has_together(table, {"ci_low", "p"})) return text;
   return text +

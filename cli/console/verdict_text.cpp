@@ -1,11 +1,10 @@
 #include "console/verdict_text.h"
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 #include <vector>
 
 #include "attnscope/render/effect_view.h"
+#include "attnscope/render/experiment_view.h"
 #include "attnscope/support/text.h"
 #include "console/effect_text.h"
 #include "console/interval_text.h"
@@ -20,24 +19,6 @@ constexpr std::size_t kRows = 15;
 constexpr int kDigits = 3;
 constexpr int kMass = 0;  // the first attention measure
 
-// The largest |effect| of a unit under any method; −1 where none is known.
-double strength(const EffectView& table, int cell) {
-  double most = -1;
-  for (int m = 0; m < table.methods(); ++m) {
-    const double effect = std::fabs(table.effect(m, cell));
-    if (effect > most) most = effect;
-  }
-  return most;
-}
-
-std::vector<int> by_strength(const EffectView& table) {
-  std::vector<int> cells(static_cast<std::size_t>(table.cells()));
-  std::iota(cells.begin(), cells.end(), 0);
-  std::stable_sort(cells.begin(), cells.end(),
-                   [&](int a, int b) { return strength(table, a) > strength(table, b); });
-  return cells;
-}
-
 std::string verdict_of(const EffectView& table, int cell) {
   const auto level = table.verdict(cell);
   return std::string(level ? verdict_name(*level) : kNone) +
@@ -47,7 +28,7 @@ std::string verdict_of(const EffectView& table, int cell) {
 // `noun` is what the units are, in the plural.
 std::string table_of(const ExperimentRecord& record, const std::string& noun, int width) {
   const EffectView table(record);
-  std::vector<int> cells = by_strength(table);
+  std::vector<int> cells = table.by_largest_effect();
   cells.resize(std::min(cells.size(), kRows));
   std::vector<Table::Column> columns = {{"unit"}};
   if (table.measures() > 0) columns.push_back({safe(table.measure_name(kMass)), Align::right});
@@ -73,7 +54,8 @@ std::string table_of(const ExperimentRecord& record, const std::string& noun, in
                                                      " strongest of " + std::to_string(all) + " "
                                                : "All " + std::to_string(all) + " ";
   return wrapped(which + noun +
-                     ": the effect under each method; direct: the part of the effect of " +
+                     ", by the largest |effect| over methods: the effect under each method; "
+                     "direct: the part of the effect of " +
                      safe(table.method_name(0)) + " that passes through no later layer:\n",
                  width) +
          text.text() + wrapped(interval_reasons(table), width);
@@ -94,7 +76,7 @@ std::string ranks_of(const ExperimentRecord& record, int width) {
                 number_text(table.by_measure("rank_correlation", m, a), kDigits),
                 interval_text(table.by_measure("rank_correlation_low", m, a),
                               table.by_measure("rank_correlation_high", m, a)),
-                p_text(table.by_measure("rank_correlation_p", m, a), table.smallest_rank_p())});
+                p_text(table.by_measure("rank_correlation_p", m, a), table.smallest_rank_p(m, a))});
     }
   }
   return "\n" +
@@ -103,6 +85,12 @@ std::string ranks_of(const ExperimentRecord& record, int width) {
              "drawing groups of prompts again, p by shuffling units within layers:\n",
              width) +
          text.text();
+}
+
+// Under the tables, which are of different prompts.
+std::string prompts_of(const ExperimentRecord& record, int width) {
+  const std::string prompts = prompts_used(EffectView(record));
+  return prompts.empty() ? "" : "\n" + wrapped(prompts + "\n", width);
 }
 
 std::string controls_of(const ExperimentRecord& record, int width) {
@@ -135,10 +123,11 @@ std::string written_of(const ExperimentResult& result) {
 std::string verdict_text(const ExperimentResult& result, int columns) {
   const ExperimentRecord& record = result.record;
   std::string text = finding_of(record, columns) + "\n" + heading_text(result) + "\n" +
-                     table_of(record, "heads", columns) + ranks_of(record, columns);
+                     table_of(record, "heads", columns) + ranks_of(record, columns) +
+                     prompts_of(record, columns);
   for (const ExperimentRecord& further : result.further_records) {
     text += "\n" + finding_of(further, columns) + table_of(further, "key-value heads", columns) +
-            ranks_of(further, columns);
+            ranks_of(further, columns) + prompts_of(further, columns);
   }
   text += "\n" + controls_of(record, columns) + "\n" + checks_text(result);
   return text + (result.path.empty() ? "--json prints" : "--json and the file hold") +

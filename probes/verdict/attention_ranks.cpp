@@ -222,29 +222,43 @@ std::vector<double> effect_sizes(std::vector<double> effects, double noise_floor
   return effects;
 }
 
+RankedMeans ranked_means(const VerdictInput& input) {
+  const PartOfInput whole = PartOfInput::whole(input);
+  const std::size_t units = input.units.size();
+  RankedMeans means;
+  for (const MethodEffects& m : input.methods) {
+    means.effects.push_back(over_all(whole.effects(m, units)));
+  }
+  for (const AttentionMeasure& m : input.attention) {
+    means.attention.push_back(over_all(whole.attention(m, units)));
+  }
+  return means;
+}
+
 std::vector<AttentionResult> compare_ranks(const VerdictInput& input,
                                            const VerdictOptions& options) {
   if (input.attention.empty()) return {};
   const std::vector<StatisticInterval> taus = measure_taus(input, options);
   const std::vector<StatisticInterval> ceilings = measure_ceilings(input, options);
-  const PartOfInput whole = PartOfInput::whole(input);
-  const std::size_t units = input.units.size();
+  const RankedMeans means = ranked_means(input);
+  ResamplingOptions shuffling = rank_options(options);
+  shuffling.draws = kRankShuffles;
   std::vector<AttentionResult> results;
   for (std::size_t a = 0; a < input.attention.size(); ++a) {
-    const std::vector<double> loudness = over_all(whole.attention(input.attention[a], units));
     for (std::size_t m = 0; m < input.methods.size(); ++m) {
       const StatisticInterval& tau = taus[a * input.methods.size() + m];
-      const std::vector<double> sizes =
-          effect_sizes(over_all(whole.effects(input.methods[m], units)), options.noise_floor);
-      AttentionResult result{
-          .measure = a,
-          .method = m,
-          .tau = tau.estimate,
-          .interval = within_one(tau.interval),
-          .p = within_stratum_p(loudness, sizes, input.layers, rank_options(options)),
-          .ceiling = ceilings[m].estimate,
-          .ceiling_interval = within_one(ceilings[m].interval),
-          .attainable = attainable_tau(ceilings[m].estimate)};
+      const StratumTest test = within_stratum_test(
+          means.attention[a], effect_sizes(means.effects[m], options.noise_floor), input.layers,
+          shuffling);
+      AttentionResult result{.measure = a,
+                             .method = m,
+                             .tau = tau.estimate,
+                             .interval = within_one(tau.interval),
+                             .p = test.p,
+                             .shuffles = test.shuffles,
+                             .ceiling = ceilings[m].estimate,
+                             .ceiling_interval = within_one(ceilings[m].interval),
+                             .attainable = attainable_tau(ceilings[m].estimate)};
       result.guide = judge_guide(result);
       results.push_back(result);
     }

@@ -7,6 +7,14 @@
 
 namespace attnscope {
 
+// Means over the prompts of both halves, which the correlations rank. An effect that is NaN on some
+// prompt is NaN; of a measure of attention such prompts are left out.
+struct RankedMeans {
+  std::vector<std::vector<double>> effects;    // [method][unit]
+  std::vector<std::vector<double>> attention;  // [measure][unit]
+};
+RankedMeans ranked_means(const VerdictInput& input);
+
 // Every measure with every method.
 std::vector<AttentionResult> compare_ranks(const VerdictInput& input,
                                            const VerdictOptions& options);

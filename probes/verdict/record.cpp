@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "attention_ranks.h"
 #include "attnscope/support/text.h"
 #include "sentences.h"
 
@@ -61,6 +62,16 @@ class RecordBuilder {
           value(attention);
     }
     record.arrays.push_back(std::move(array));
+  }
+
+  void mark_of_measure(const char* name, std::int64_t (*value)(const AttentionResult&)) {
+    const std::size_t measures = input_.attention.size();
+    NamedIntegers array{name, {"method", "measure"}, {methods(), count(measures)}, {}};
+    array.values.assign(input_.methods.size() * measures, 0);
+    for (const AttentionResult& attention : result_.attention) {
+      array.values[attention.method * measures + attention.measure] = value(attention);
+    }
+    record.integers.push_back(std::move(array));
   }
 
   void texts(const char* name, const char* axis, std::vector<std::string> values) {
@@ -147,6 +158,31 @@ void add_effects(const VerdictInput& input, const VerdictResult& result,
   builder.record.integers.push_back(std::move(undefined));
 }
 
+// The halves, and the means over both that the rank correlations compare.
+void add_ranked(const VerdictInput& input, RecordBuilder& builder) {
+  NamedIntegers halves{"half_of_prompt", {"prompt"}, {count(input.cluster_of_prompt.size())}, {}};
+  for (const int cluster : input.cluster_of_prompt) {
+    const Half half = input.half_of_cluster[static_cast<std::size_t>(cluster)];
+    halves.values.push_back(half == Half::selection ? 0 : 1);
+  }
+  builder.record.integers.push_back(std::move(halves));
+  if (input.attention.empty()) return;
+  const RankedMeans means = ranked_means(input);
+  NamedArray effects{"effect_all", {"method", "cell"}, {builder.methods(), builder.cells()}, {}};
+  for (const std::vector<double>& of_method : means.effects) {
+    effects.values.insert(effects.values.end(), of_method.begin(), of_method.end());
+  }
+  NamedArray attention{
+      "attention_all", {"cell", "measure"}, {builder.cells(), count(input.attention.size())}, {}};
+  for (std::size_t u = 0; u < input.units.size(); ++u) {
+    for (const std::vector<double>& of_measure : means.attention) {
+      attention.values.push_back(of_measure[u]);
+    }
+  }
+  builder.record.arrays.push_back(std::move(effects));
+  builder.record.arrays.push_back(std::move(attention));
+}
+
 // What the measures are.
 void add_notes(const VerdictInput& input, RecordBuilder& builder) {
   std::vector<std::string> notes;
@@ -190,6 +226,8 @@ void add_attention(const VerdictInput& input, const std::vector<int>& prompts,
   builder.by_measure("rank_correlation_high",
                      [](const AttentionResult& r) { return r.interval.high; });
   builder.by_measure("rank_correlation_p", [](const AttentionResult& r) { return r.p; });
+  builder.mark_of_measure("rank_correlation_shuffles",
+                          [](const AttentionResult& r) { return std::int64_t{r.shuffles}; });
   builder.by_measure("rank_ceiling", [](const AttentionResult& r) { return r.ceiling; });
   builder.by_measure("rank_ceiling_low",
                      [](const AttentionResult& r) { return r.ceiling_interval.low; });
@@ -389,6 +427,7 @@ ExperimentRecord verdict_record(const VerdictInput& input, const VerdictOptions&
   add_units(input, builder);
   add_effects(input, result, prompts, builder);
   add_attention(input, prompts, builder);
+  add_ranked(input, builder);
   add_joint(input, result, builder);
   add_controls(input, options, result, builder);
   builder.text("paragraph", result.paragraph);

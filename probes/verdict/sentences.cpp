@@ -44,11 +44,9 @@ class Writer {
       sentences.push_back(other_methods());
       sentences.push_back(other_measures());
     }
-    sentences.push_back(loudest_and_strongest());
-    if (result_.withheld.empty()) {
-      sentences.push_back(counts());
-      sentences.push_back(marks());
-    }
+    sentences.push_back(no_strongest());
+    sentences.push_back(of_the_measured_half());
+    if (result_.withheld.empty()) sentences.push_back(marks());
     sentences.push_back(self_repair());
     sentences.push_back(controls());
     std::erase(sentences, "");
@@ -184,33 +182,47 @@ class Writer {
     const std::string claim = " no effect larger than " + bound();
     if (count == 1) {
       const std::size_t u = result_.picked.loudest.front();
-      const std::string subject = "The loudest " + noun(1) + ", " + name(u) + ",";
+      const std::string subject = "the loudest " + noun(1) + ", " + name(u) + ",";
       if (result_.units[u].verdict == Verdict::no_effect) return subject + " has" + claim;
       return subject + " is " + std::string(verdict_name(result_.units[u].verdict));
     }
     const std::size_t none = loudest_with(Verdict::no_effect);
     const std::string which = " of the " + std::to_string(count) + " loudest " + noun(count);
     if (none == 0)
-      return "For none" + which + " could an effect beyond " + bound() + " be ruled out";
+      return "for none" + which + " could an effect beyond " + bound() + " be ruled out";
     return std::to_string(none) + which + (none == 1 ? " has" : " have") + claim;
   }
 
-  std::string loudest_and_strongest() const {
+  std::string no_strongest() const {
+    if (result_.picked.strongest) return "";
+    return "No " + noun(1) + " is the strongest: the effect of each is NaN or infinite on some " +
+           "prompts.";
+  }
+
+  std::string strongest() const {
     const PickedUnits& picked = result_.picked;
-    if (!picked.strongest) {
-      return "No " + noun(1) + " is the strongest: the effect of each is NaN or infinite on some " +
-             "prompts.";
+    const std::string effect = std::isnan(picked.strongest_effect) ? "its effect is NaN or infinite"
+                                                                   : unit(picked.strongest_effect);
+    const std::string who = name(*picked.strongest) + " (" + effect + ")";
+    if (picked.strongest_rank == 0) return "the strongest " + noun(1) + " is " + who;
+    return "the strongest " + noun(1) + ", " + who + ", ranks " + ordinal(picked.strongest_rank) +
+           " of " + std::to_string(input_.units.size()) + " in attention";
+  }
+
+  // What was measured on the prompts that nothing was chosen on. Where there is attention, the
+  // sentences before have named all prompts.
+  std::string of_the_measured_half() const {
+    const bool judged = result_.withheld.empty();
+    std::vector<std::string> parts;
+    if (result_.picked.strongest) {
+      if (judged && !result_.picked.loudest.empty()) parts.push_back(loudest());
+      parts.push_back(strongest());
     }
-    std::string strongest =
-        "strongest " + noun(1) + ", " + name(*picked.strongest) + " (" +
-        (std::isnan(picked.strongest_effect) ? "its effect on the other half is NaN or infinite"
-                                             : unit(picked.strongest_effect)) +
-        ")";
-    if (picked.strongest_rank == 0) return "The " + strongest + ", was picked on the other half.";
-    strongest += ", ranks " + ordinal(picked.strongest_rank) + " of " +
-                 std::to_string(input_.units.size()) + " in attention.";
-    if (!result_.withheld.empty()) return "The " + strongest;
-    return loudest() + "; the " + strongest;
+    if (judged) parts.push_back(counts());
+    if (parts.empty()) return "";
+    return "On the " + std::to_string(result_.estimation_prompts) + " of " +
+           (result_.attention.empty() ? prompts() : "them") + " that nothing was chosen on, " +
+           join(parts, "; ") + ".";
   }
 
   std::vector<std::size_t> with(Verdict verdict) const {
@@ -223,9 +235,8 @@ class Writer {
 
   std::string counts() const {
     const std::vector<std::size_t> open = with(Verdict::undetermined);
-    std::string text = "On the " + count_of(result_.estimation_prompts, "prompt") +
-                       " that nothing was chosen on, of " + std::to_string(input_.units.size()) +
-                       " " + noun(input_.units.size()) + " " +
+    std::string text = "of " + std::to_string(input_.units.size()) + " " +
+                       noun(input_.units.size()) + " " +
                        std::to_string(with(Verdict::causal).size()) + " " +
                        (with(Verdict::causal).size() == 1 ? "is" : "are") + " causal, " +
                        std::to_string(with(Verdict::no_effect).size()) + " without effect, " +
@@ -241,9 +252,9 @@ class Writer {
     if (!smallest.empty()) {
       text += "; in each of these an effect of " +
               unit(*std::max_element(smallest.begin(), smallest.end())) +
-              " would have been seen in four of five cases";
+              " would have been seen under each method in four of five cases";
     }
-    return text + ".";
+    return text;
   }
 
   std::string marks() const {

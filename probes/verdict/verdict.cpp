@@ -302,7 +302,7 @@ std::string VerdictJob::judge_random_model(const MeasureOptions& options) {
   return "with random weights of the same shape " + std::to_string(counts[Verdict::causal]) +
          " of " + count_of(result.units.size(), "head") + " come out causal and " +
          std::to_string(counts[Verdict::no_effect]) +
-         " without effect, where an effect counts beyond ±" + format_number(measured.delta, 2);
+         " without effect, at δ = " + format_number(measured.delta, 2);
 }
 
 // Reported, never a gate: where it cannot be had, all the rest stands.

@@ -164,20 +164,43 @@ double EffectView::smallest_p() const {
   return draws.is_number_unsigned() ? 1 / (1 + draws.get<double>()) : 0;
 }
 
-double EffectView::smallest_rank_p() const {
-  const auto draws = record_.integer_attribute("rank_draws");
-  return draws && *draws > 0 ? 1 / (1 + static_cast<double>(*draws)) : 0;
+double EffectView::smallest_rank_p(int method, int measure) const {
+  const NamedIntegers* shuffles = record_.integer("rank_correlation_shuffles");
+  if (shuffles == nullptr ||
+      !has_axes(*shuffles, {"method", "measure"}, {methods_.size(), measures_.size()})) {
+    return 0;
+  }
+  const std::int64_t draws = shuffles->values[static_cast<std::size_t>(method) * measures_.size() +
+                                              static_cast<std::size_t>(measure)];
+  return draws > 0 ? 1 / (1 + static_cast<double>(draws)) : 0;
 }
 
-std::vector<int> EffectView::by_effect(int method) const {
-  std::vector<int> order(static_cast<std::size_t>(cells_));
+// Largest first; NaN last, equal ones in order.
+std::vector<int> EffectView::ordered_by(const std::vector<double>& sizes) const {
+  std::vector<int> order(sizes.size());
   std::iota(order.begin(), order.end(), 0);
   const auto size = [&](int cell) {
-    const double value = std::fabs(effect(method, cell));
+    const double value = sizes[static_cast<std::size_t>(cell)];
     return std::isnan(value) ? -1 : value;
   };
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return size(a) > size(b); });
   return order;
+}
+
+std::vector<int> EffectView::by_effect(int method) const {
+  std::vector<double> sizes;
+  for (int cell = 0; cell < cells_; ++cell) sizes.push_back(std::fabs(effect(method, cell)));
+  return ordered_by(sizes);
+}
+
+std::vector<int> EffectView::by_largest_effect() const {
+  std::vector<double> sizes(static_cast<std::size_t>(cells_), kNan);
+  for (int cell = 0; cell < cells_; ++cell) {
+    double& size = sizes[static_cast<std::size_t>(cell)];
+    // std::fmax leaves out what is NaN.
+    for (int m = 0; m < methods(); ++m) size = std::fmax(size, std::fabs(effect(m, cell)));
+  }
+  return ordered_by(sizes);
 }
 
 }  // namespace attnscope

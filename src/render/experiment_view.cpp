@@ -178,6 +178,22 @@ ExperimentRecord find_experiment(const CaptureReader& file, const std::string& n
                             : "experiments " + escape_untrusted(join(names, ", "), 300)});
 }
 
+std::string prompts_used(const EffectView& table) {
+  const ExperimentRecord& record = table.record();
+  const auto all = record.integer_attribute("prompts");
+  const auto measured = record.integer_attribute("estimation_prompts");
+  if (!all || !measured) return "";
+  const bool verdicts = record.integer("verdict") != nullptr;
+  std::string subject = "Effects";
+  if (table.measures() > 0) subject += verdicts ? ", attention" : " and attention";
+  if (verdicts) subject += " and verdicts";
+  const bool ranks = record.array("rank_correlation") != nullptr;
+  const std::string which =
+      std::to_string(*measured) + (ranks ? "" : " of " + std::to_string(*all));
+  return subject + " are of the " + which + " prompts that nothing was chosen on" +
+         (ranks ? ", rank correlations of all " + std::to_string(*all) : "") + ".";
+}
+
 std::vector<std::string> experiment_caption(const CaptureReader& file, const EffectView& table,
                                             int method) {
   const ModelInfo model = file.model();
@@ -200,6 +216,9 @@ std::vector<std::string> experiment_caption(const CaptureReader& file, const Eff
     if (least != most) line += " to " + std::to_string(most);
   }
   lines.push_back(std::move(line));
+  if (std::string prompts = prompts_used(table); !prompts.empty()) {
+    lines.push_back(std::move(prompts));
+  }
   return lines;
 }
 

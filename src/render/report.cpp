@@ -182,7 +182,9 @@ class ReportPage {
                        ? "undetermined"
                        : "undetermined, " + std::to_string(backed_up) + " of them backed up");
     }
-    if (delta_ > 0) html += tile("", "±" + html_number(delta_), "δ: effects beyond this count");
+    if (delta_ > 0)
+      html += tile("", "±" + html_number(delta_),
+                   "δ: causal takes an interval beyond it under two methods");
     html += tile("", html_number(record_.noise_floor), "noise floor");
     return tag("div", "class=\"tiles\"", html);
   }
@@ -198,7 +200,7 @@ class ReportPage {
             "One point a unit: to the right how strongly it attends, upwards what the metric gains "
             "when it is removed, downwards what it loses. Were attention a guide to importance, "
             "points far to the right would lie far from zero." +
-                bars_text()) +
+                bars_text() + prompts_text()) +
         tag("div", "class=\"two\"", scatter(0) + correlations(0)) + further_correlations();
     if (!more.empty()) {
       html += tag(
@@ -213,6 +215,11 @@ class ReportPage {
     return simultaneous_ ? " Bars are 95 % intervals that hold for all units at once, so that each "
                            "is wider than one for its unit alone; the shaded band is ±δ."
                          : " Bars are 95 % intervals of each unit alone; the shaded band is ±δ.";
+  }
+
+  std::string prompts_text() const {
+    const std::string prompts = prompts_used(table_);
+    return prompts.empty() ? "" : " " + prompts;
   }
 
   std::string scatter(int measure) const {
@@ -242,7 +249,7 @@ class ReportPage {
       rows += tag("tr", "",
                   "<td>" + html_text(table_.measure_name(m)) + "</td><td>" + html_signed(value) +
                       "</td><td>" + interval_text(from, to) + "</td><td>" +
-                      html_p(p, table_.smallest_rank_p()) + "</td><td>" +
+                      html_p(p, table_.smallest_rank_p(method, m)) + "</td><td>" +
                       bar.draw(value, from, to, "causal") + "</td>");
     }
     return tag("figure", "",
@@ -337,7 +344,7 @@ class ReportPage {
     head += "<th>95 %" + std::string(simultaneous_ ? ", all at once" : "") + " (" + method +
             ")</th><th>p adjusted (" + method + ")</th>";
     if (direct) head += "<th>direct</th>";
-    if (detectable) head += "<th>detectable</th>";
+    if (detectable) head += "<th>detectable (largest over methods)</th>";
     for (int m = 0; m < table_.measures(); ++m) {
       head += "<th>" + html_text(table_.measure_name(m)) + "</th>";
     }
@@ -345,20 +352,24 @@ class ReportPage {
     std::vector<double> largest;
     for (int m = 0; m < table_.measures(); ++m) largest.push_back(largest_attention(m));
     std::string rows;
-    for (const int cell : table_.by_effect(0)) rows += row(cell, bar, largest, direct, detectable);
-    return tag("section", "class=\"card\"",
-               tag("h2", "", "Every unit") +
-                   tag("p", "class=\"lead\"",
-                       "Largest effect first; a click on a title sorts by it; where the window is "
-                       "narrow the "
-                       "table scrolls sideways. Effect = metric after removal − before. " +
-                           std::string(simultaneous_ ? "Intervals and p hold for all units at once."
-                                                     : "Intervals are for one unit at a time.")) +
-                   tag("div",
-                       "class=\"scroll\" tabindex=\"0\" role=\"region\" "
-                       "aria-label=\"Every unit\"",
-                       tag("table", "class=\"sortable\"",
-                           "<thead><tr>" + head + "</tr></thead>\n<tbody>\n" + rows + "</tbody>")));
+    for (const int cell : table_.by_largest_effect()) {
+      rows += row(cell, bar, largest, direct, detectable);
+    }
+    return tag(
+        "section", "class=\"card\"",
+        tag("h2", "", "Every unit") +
+            tag("p", "class=\"lead\"",
+                "The largest |effect| over methods first; a click on a title sorts by it; where "
+                "the window is narrow the table scrolls sideways. Effect = metric after removal − "
+                "before. " +
+                    std::string(simultaneous_ ? "Intervals and p hold for all units at once."
+                                              : "Intervals are for one unit at a time.") +
+                    prompts_text()) +
+            tag("div",
+                "class=\"scroll\" tabindex=\"0\" role=\"region\" "
+                "aria-label=\"Every unit\"",
+                tag("table", "class=\"sortable\"",
+                    "<thead><tr>" + head + "</tr></thead>\n<tbody>\n" + rows + "</tbody>")));
   }
 
   // The scale of the bars holds all effects; intervals that reach further are cut.
@@ -481,7 +492,8 @@ class ReportPage {
     if (record_.array("minimal_detectable") != nullptr) {
       list += tag("li", "",
                   "<b>detectable</b>: the effect that would have been seen in four of five cases "
-                  "with as many prompts.");
+                  "with as many prompts, under the method that sees least: the largest over "
+                  "methods.");
     }
     if (const NamedTexts* notes = record_.text("notes")) {
       for (const std::string& note : notes->values) list += tag("li", "", html_text(note));

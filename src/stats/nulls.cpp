@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <map>
 
@@ -101,6 +102,46 @@ class FlippedStatistics {
   std::vector<double> squares_;
 };
 
+// The units that a stratified correlation counts, stratum after stratum. A unit that it leaves out
+// must not be moved into it.
+struct CountedUnits {
+  std::vector<double> x, y;
+  std::vector<int> strata;
+  std::vector<std::size_t> sizes;  // of the strata
+
+  CountedUnits(std::span<const double> all_x, std::span<const double> all_y,
+               std::span<const int> all_strata) {
+    std::map<int, std::vector<std::size_t>> members;
+    for (std::size_t i = 0; i < all_x.size(); ++i) {
+      if (!std::isnan(all_x[i]) && !std::isnan(all_y[i])) members[all_strata[i]].push_back(i);
+    }
+    for (const auto& [stratum, places] : members) {
+      sizes.push_back(places.size());
+      for (const std::size_t i : places) {
+        x.push_back(all_x[i]);
+        y.push_back(all_y[i]);
+        strata.push_back(stratum);
+      }
+    }
+  }
+
+  // Pairs within strata, of other values of x.
+  PairCounts count(std::span<const double> values) const {
+    PairCounts total;
+    std::size_t begin = 0;
+    for (const std::size_t n : sizes) {
+      const PairCounts counts =
+          count_pairs(values.subspan(begin, n), std::span(y).subspan(begin, n));
+      total.pairs += counts.pairs;
+      total.tied_x += counts.tied_x;
+      total.tied_y += counts.tied_y;
+      total.score += counts.score;
+      begin += n;
+    }
+    return total;
+  }
+};
+
 struct Observed {
   Variation variation = Variation::full;
   double statistic = 0;
@@ -177,29 +218,24 @@ std::vector<double> permute_within(std::span<const double> values, std::span<con
   return result;
 }
 
-double within_stratum_p(std::span<const double> x, std::span<const double> y,
-                        std::span<const int> strata, const ResamplingOptions& options) {
-  // Units that the correlation leaves out must not be moved into it.
-  std::vector<double> xs, ys;
-  std::vector<int> places;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    if (std::isnan(x[i]) || std::isnan(y[i])) continue;
-    xs.push_back(x[i]);
-    ys.push_back(y[i]);
-    places.push_back(strata[i]);
+StratumTest within_stratum_test(std::span<const double> x, std::span<const double> y,
+                                std::span<const int> strata, const ResamplingOptions& options) {
+  const CountedUnits units(x, y, strata);
+  const PairCounts counts = units.count(units.x);
+  if (std::isnan(tau_b(counts))) return {.p = kNaN};
+  if (counts.tied_x == 0 && counts.tied_y == 0 && counts.pairs <= kMostExactPairs) {
+    return {.p = untied_score_p(counts.score, units.sizes)};
   }
-  const double observed = stratified_tau_b(xs, ys, places);
-  if (std::isnan(observed)) return kNaN;
   const auto draws = static_cast<std::size_t>(options.draws);
   std::vector<char> as_extreme(draws);
   for_each_index(draws, options.threads, [&](std::size_t draw) {
     const std::vector<double> permuted =
-        permute_within(xs, places, options.seed, (options.stream & 0xffff) << 40 | draw);
-    as_extreme[draw] =
-        std::fabs(stratified_tau_b(permuted, ys, places)) >= kTie * std::fabs(observed);
+        permute_within(units.x, units.strata, options.seed, (options.stream & 0xffff) << 40 | draw);
+    // A permutation leaves the ties as they are, so that the score orders like tau-b.
+    as_extreme[draw] = std::abs(units.count(permuted).score) >= std::abs(counts.score) ? 1 : 0;
   });
   const auto count = static_cast<double>(std::count(as_extreme.begin(), as_extreme.end(), 1));
-  return (1 + count) / (1 + static_cast<double>(draws));
+  return {.p = (1 + count) / (1 + static_cast<double>(draws)), .shuffles = options.draws};
 }
 
 }  // namespace attnscope

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -102,6 +103,31 @@ double stratified_tau_b(std::span<const double> x, std::span<const double> y,
     total.score += counts.score;
   }
   return tau_b(total);
+}
+
+// A permutation of k values is one of k − 1 with one more value put in, which adds 0 … k − 1
+// inversions, each as likely. The null is symmetric, so the lower tail is all that is needed.
+double untied_score_p(std::int64_t score, std::span<const std::size_t> sizes) {
+  std::int64_t pairs = 0;
+  for (const std::size_t n : sizes) pairs += pairs_of(static_cast<std::int64_t>(n));
+  if (score == 0) return 1;
+  const auto most = static_cast<std::size_t>((pairs - std::abs(score)) / 2);
+  std::vector<double> chance(most + 1), next(most + 1);  // of 0 … most inversions
+  chance[0] = 1;
+  for (const std::size_t n : sizes) {
+    for (std::size_t k = 2; k <= n; ++k) {
+      double window = 0;
+      for (std::size_t i = 0; i <= most; ++i) {
+        window += chance[i];
+        if (i >= k) window = std::max(0.0, window - chance[i - k]);
+        next[i] = window / static_cast<double>(k);
+      }
+      chance.swap(next);
+    }
+  }
+  const double p = 2 * std::accumulate(chance.begin(), chance.end(), 0.0);
+  // It is never 0, however small.
+  return std::clamp(p, std::numeric_limits<double>::min(), 1.0);
 }
 
 std::vector<double> mid_ranks(std::span<const double> values) {

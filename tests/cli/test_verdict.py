@@ -210,6 +210,51 @@ class Files(CliTest):
         self.assertTrue((self.folder / "again.html").exists())
 
     @unittest.skipIf(h5py is None, "needs h5py")
+    def test_its_numbers_follow_from_its_arrays(self):
+        """Within layers, over all prompts: the correlations; over half of them: the effects."""
+        path = self.folder / "v.h5"
+        out = self.assert_ok(verdict(*FAST, "--per-prompt", "-o", path)).out
+        with h5py.File(path) as file:
+            group = file["experiments/verdict"]
+            floor = group.attrs["noise_floor"]
+            v = {name: group[name][()] for name in
+                 ("effect", "effect_all", "attention", "attention_all", "rank_correlation",
+                  "rank_correlation_shuffles", "per_prompt", "half_of_prompt")}
+        self.assertEqual(sorted(set(v["half_of_prompt"])), [0, 1])
+        measured = v["half_of_prompt"] == 1
+        self.assertEqual(int(measured.sum()), 24)
+        for means, prompts in ((v["effect"], v["per_prompt"][..., measured]),
+                               (v["effect_all"], v["per_prompt"])):
+            difference = abs(means - prompts.mean(axis=-1)).max()
+            self.assertLess(difference, 1e-12)
+        self.assertEqual(v["attention_all"].shape, v["attention"].shape)
+        self.assertFalse((v["attention_all"] == v["attention"]).all())
+        sizes = abs(v["effect_all"])
+        sizes[sizes <= floor] = 0
+        for m, a in ((m, a) for m in range(3) for a in range(v["attention_all"].shape[-1])):
+            score = untied_x = untied_y = 0
+            for layer in range(2):
+                for i in range(4):
+                    for j in range(i):
+                        dx = v["attention_all"][layer, i, a] - v["attention_all"][layer, j, a]
+                        dy = sizes[m, layer, i] - sizes[m, layer, j]
+                        score += int(dx * dy > 0) - int(dx * dy < 0)
+                        untied_x += int(dx != 0)
+                        untied_y += int(dy != 0)
+            self.assertAlmostEqual(score / (untied_x * untied_y) ** .5,
+                                   v["rank_correlation"][m, a], places=12)
+            if untied_x == untied_y == 12:
+                self.assertEqual(v["rank_correlation_shuffles"][m, a], 0)
+        sentence = ("Effects, attention and verdicts are of the 24 prompts that nothing was chosen "
+                    "on, rank correlations of all 48.")
+        self.assertEqual(out.count("\n\n" + sentence + "\n\n"), 1, out)
+        self.assertEqual(self.assert_ok(run("stats", path)).out.count(sentence), 1)
+        self.assertIn(sentence, (self.folder / "v.html").read_text())
+        self.assert_ok(run("export", path, "--figure", "scatter", "-o", self.folder / "s.svg"))
+        svg = " ".join((self.folder / "s.svg").read_text().split())
+        self.assertIn("prompts that nothing was chosen on", svg)
+
+    @unittest.skipIf(h5py is None, "needs h5py")
     def test_effects_of_each_prompt_are_those_of_ablate(self):
         options = ["--layers", "0,1", "--verify", "0", "--per-prompt", "--resamples", "500"]
         self.assert_ok(verdict(*options, "-o", self.folder / "v.h5"))

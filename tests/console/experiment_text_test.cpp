@@ -141,6 +141,11 @@ TEST(ExperimentText, TheColumnOfWhatCouldBeSeenIsExplained) {
   result.record.arrays.push_back(
       {"minimal_detectable", {"method", "cell"}, {2, 3}, {1, 1, 1, 1, 1, 1}});
   EXPECT_EQ(lines_with(text_of(result), "could be seen: the smallest effect").size(), 1U);
+  EXPECT_EQ(text_of(result).find("largest over methods"), std::string::npos);
+  // A verdict has one for all methods.
+  result.record.arrays.back() = {"minimal_detectable", {"cell"}, {3}, {1, 1, 1}};
+  EXPECT_NE(text_of(result).find("such runs; one number a unit, the largest over methods.\n"),
+            std::string::npos);
 }
 
 TEST(ExperimentText, OnlyTheLargestOfManyAreListed) {

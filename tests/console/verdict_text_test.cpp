@@ -23,7 +23,9 @@ ExperimentResult small_verdict() {
   record.arrays.push_back({"rank_correlation_low", {"method", "measure"}, {2, 1}, {0.125, -0.75}});
   record.arrays.push_back({"rank_correlation_high", {"method", "measure"}, {2, 1}, {0.375, -0.25}});
   record.arrays.push_back({"rank_correlation_p", {"method", "measure"}, {2, 1}, {0.092, 0.001}});
-  record.attributes["rank_draws"] = std::int64_t{999};
+  record.integers.push_back({"rank_correlation_shuffles", {"method", "measure"}, {2, 1}, {0, 999}});
+  record.attributes["prompts"] = std::int64_t{20};
+  record.attributes["estimation_prompts"] = std::int64_t{10};
   record.texts.push_back({"controls", {"control"}, {1}, {"known answer"}});
   record.texts.push_back({"control_results", {"control"}, {1}, {"passed"}});
   record.texts.push_back({"control_details", {"control"}, {1}, {"as planted"}});
@@ -46,6 +48,7 @@ TEST(VerdictText, TheFindingThenOneTableThenTheControls) {
 // 0.1 has the largest effect of all, and its row its attention.
 TEST(VerdictText, TheStrongestUnitStandsFirst) {
   const std::string text = console::verdict_text(small_verdict());
+  EXPECT_NE(text.find("All 3 heads, by the largest |effect| over methods: "), std::string::npos);
   const auto first = text.find("\n0.1 ");
   ASSERT_NE(first, std::string::npos) << text;
   EXPECT_LT(first, text.find("\n0.0 "));
@@ -57,7 +60,9 @@ TEST(VerdictText, RankCorrelationsHaveTheirP) {
   const std::string text = console::verdict_text(small_verdict());
   EXPECT_NE(text.find("\nmeasure         |effect| of   τ-b  95 % interval        p\n"
                       "attention mass  zero         0.25  [0.125, 0.375]   0.092\n"
-                      "attention mass  mean         -0.5  [-0.75, -0.25]  ≤0.001\n"),
+                      "attention mass  mean         -0.5  [-0.75, -0.25]  ≤0.001\n\n"
+                      "Effects, attention and verdicts are of the 10 prompts that nothing was "
+                      "chosen on, rank correlations of all 20.\n\n"),
             std::string::npos)
       << text;
 }

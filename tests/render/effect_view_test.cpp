@@ -47,6 +47,17 @@ TEST(EffectView, ReadsByMethodAndCellAndByCell) {
   EXPECT_EQ(table.by_effect(0)[2], 5 * 8 + 2);
 }
 
+// Of an exact p there is no smallest one.
+TEST(EffectView, ShufflesBoundThePOfRankCorrelations) {
+  VerdictReport report = sample_verdict();
+  const EffectView table(report.record);
+  EXPECT_DOUBLE_EQ(table.smallest_rank_p(0, 0), 1.0 / 1000);
+  EXPECT_EQ(table.smallest_rank_p(0, 2), 0);
+  std::erase_if(report.record.integers,
+                [](const NamedIntegers& a) { return a.name == "rank_correlation_shuffles"; });
+  EXPECT_EQ(table.smallest_rank_p(0, 0), 0);
+}
+
 TEST(EffectView, WhatIsNotThereIsMissing) {
   VerdictReport report = sample_verdict();
   report.record.integers.clear();
@@ -69,6 +80,14 @@ TEST(EffectView, EffectsThatAreNoNumberComeLast) {
   const EffectView table(report.record);
   EXPECT_EQ(table.by_effect(0).back(), 11);
   EXPECT_EQ(table.by_effect(0).front(), 25);
+  // The other methods know this one; 0.4 is known under none.
+  EXPECT_NE(table.by_largest_effect().back(), 11);
+  for (const int method : {0, 1, 2}) {
+    effects[static_cast<std::size_t>(method * 48 + 4)] = std::numeric_limits<double>::quiet_NaN();
+  }
+  effects[48 + 30] = -7;
+  EXPECT_EQ(table.by_largest_effect().back(), 4);
+  EXPECT_EQ(table.by_largest_effect().front(), 30);
 }
 
 TEST(EffectView, UnknownNamesAreRefusedWithTheNearest) {

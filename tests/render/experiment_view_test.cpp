@@ -44,6 +44,25 @@ ExperimentRecord patch_record() {
   return record;
 }
 
+// Of what the record holds, and of nothing else.
+TEST(ExperimentView, SaysOfWhichPromptsAVerdictIs) {
+  VerdictReport report = sample_verdict();
+  EXPECT_EQ(
+      prompts_used(EffectView(report.record)),
+      "Effects, attention and verdicts are of the 98 prompts that nothing was chosen on, rank "
+      "correlations of all 200.");
+  std::erase_if(report.record.integers, [](const auto& a) { return a.name == "verdict"; });
+  EXPECT_EQ(prompts_used(EffectView(report.record)),
+            "Effects and attention are of the 98 prompts that nothing was chosen on, rank "
+            "correlations of all 200.");
+  std::erase_if(report.record.texts, [](const auto& a) { return a.name == "measures"; });
+  std::erase_if(report.record.arrays, [](const auto& a) { return a.name == "rank_correlation"; });
+  EXPECT_EQ(prompts_used(EffectView(report.record)),
+            "Effects are of the 98 of 200 prompts that nothing was chosen on.");
+  report.record.attributes.erase("estimation_prompts");
+  EXPECT_EQ(prompts_used(EffectView(report.record)), "");
+}
+
 TEST(ExperimentView, TheGridHasLayersDownwardsAndHeadsAcross) {
   const VerdictReport report = sample_verdict();
   const EffectView table(report.record);

@@ -71,13 +71,42 @@ TEST(Report, ShowsTheFindingAndEveryHead) {
   EXPECT_TRUE(holds(html, "A perfect measure would reach 0.830."));
   EXPECT_TRUE(holds(html, "<b>Rank correlation with the |effect| of zero</b>, within layers"));
   EXPECT_TRUE(holds(html, "[−0.020, 0.240]</span></td><td>0.0920</td>"));
-  EXPECT_TRUE(holds(html, "<td>≤0.0010</td>"));  // 999 draws give no less
+  EXPECT_TRUE(holds(html, "<td>≤0.0010</td>"));  // 999 shuffles give no less
+  // Beside the scatter with its ranks, and above the table of units.
+  EXPECT_EQ(count_text(html,
+                       "Effects, attention and verdicts are of the 98 prompts that nothing was "
+                       "chosen on, rank correlations of all 200."),
+            2);
+  EXPECT_TRUE(holds(html, "<span>δ: causal takes an interval beyond it under two methods</span>"));
+  EXPECT_TRUE(holds(html, "<th>detectable (largest over methods)</th>"));
   EXPECT_TRUE(holds(html, "<th>p adjusted (zero)</th>"));
   EXPECT_TRUE(holds(html, ">≤0.0003</td>"));  // 3332 draws
   EXPECT_EQ(count_text(html, "unspecific</span>"), 1);
   EXPECT_EQ(count_text(html, "class=\"tag passed\""), 2);
   EXPECT_TRUE(holds(html, "Halves were split by group"));
   EXPECT_EQ(html, verdict_report_html(report));
+}
+
+// A p by shuffles has a bound, an exact one has none.
+TEST(Report, OnlyShufflesBoundTheP) {
+  VerdictReport report = sample_verdict();
+  auto& p = const_cast<NamedArray*>(report.record.array("rank_correlation_p"))->values;
+  p[1] = p[2] = .0004;
+  const std::string html = verdict_report_html(report);
+  EXPECT_EQ(count_text(html, "<td>≤0.0004</td>"), 1);
+  EXPECT_EQ(count_text(html, "<td>0.0004</td>"), 1);
+}
+
+// As on the console: the largest |effect| over methods.
+TEST(Report, UnitsAreSortedByTheirLargestEffect) {
+  VerdictReport report = sample_verdict();
+  auto& effects = const_cast<NamedArray*>(report.record.array("effect"))->values;
+  effects[1 * 48 + 5] = 9;  // 0.5, by the second method alone
+  const std::string html = verdict_report_html(report);
+  const std::size_t rows = html.find("<tbody>", html.find("Every unit"));
+  EXPECT_EQ(html.find(">0.5</td>", rows), html.find("</td>", rows) - 4);
+  EXPECT_LT(html.find(">0.5</td>", rows), html.find(">1.3</td>", rows));
+  EXPECT_TRUE(holds(html, "The largest |effect| over methods first"));
 }
 
 // Offline, and nothing in it reaches out.

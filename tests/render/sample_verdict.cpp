@@ -51,8 +51,10 @@ VerdictReport sample_verdict() {
   record.name = record.kind = "verdict";
   record.metric = "logit-diff";
   record.noise_floor = 2.4e-6;
-  record.attributes = {
-      {"delta", 0.05}, {"clusters", std::int64_t{100}}, {"rank_draws", std::int64_t{999}}};
+  record.attributes = {{"delta", 0.05},
+                       {"clusters", std::int64_t{100}},
+                       {"prompts", std::int64_t{200}},
+                       {"estimation_prompts", std::int64_t{98}}};
   record.spec_json = R"({"resamples": 3332})";
   const std::vector<std::string> methods{"zero", "mean", "resample"};
   const std::vector<std::string> measures{"mass", "max", "entropy", "norm-weighted", "source"};
@@ -111,7 +113,10 @@ VerdictReport sample_verdict() {
                    by_measure("rank_attainable", {0.83, 0.83, 0.83, 0.83, 0.83}),
                    by_measure("rank_ceiling_low", {0.6, 0.6, 0.6, 0.6, 0.6}),
                    by_measure("rank_ceiling_high", {0.79, 0.79, 0.79, 0.79, 0.79})};
-  record.integers = {n, verdict, unspecific, layers, heads, positions};
+  NamedIntegers shuffles{"rank_correlation_shuffles", {"method", "measure"}, {3, 5}, {}};
+  shuffles.values.assign(15, 999);
+  shuffles.values[2] = 0;
+  record.integers = {n, verdict, unspecific, layers, heads, positions, shuffles};
   record.texts = {
       {"methods", {"method"}, {3}, methods},
       {"measures", {"measure"}, {5}, measures},

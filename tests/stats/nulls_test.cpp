@@ -167,7 +167,136 @@ TEST(Permutation, StaysInsideStrata) {
 TEST(Permutation, POfPerfectAgreement) {
   const std::vector<double> x = {1, 2, 3, 1, 2, 3}, y = {4, 5, 6, 40, 50, 60};
   const std::vector<int> layers = {0, 0, 0, 1, 1, 1};
-  EXPECT_NEAR(within_stratum_p(x, y, layers, {.draws = 20000, .seed = 1}), 2.0 / 36, .006);
+  const StratumTest got = within_stratum_test(x, y, layers, {});
+  EXPECT_EQ(got.shuffles, 0);
+  EXPECT_NEAR(got.p, 2.0 / 36, 1e-15);
+}
+
+// 1 … n in an order with so many inversions.
+std::vector<double> order_with(std::size_t n, std::size_t inversions) {
+  std::vector<double> order;
+  for (std::size_t k = 1; k <= n; ++k) {
+    const std::size_t behind = std::min(inversions, k - 1);
+    inversions -= behind;
+    order.insert(order.end() - static_cast<std::ptrdiff_t>(behind), static_cast<double>(k));
+  }
+  return order;
+}
+
+// Four layers of eight. Figures of four digits that were worked out elsewhere.
+TEST(Permutation, ExactPOfFourLayersOfEight) {
+  std::vector<int> layers;
+  for (int i = 0; i < 32; ++i) layers.push_back(i / 8);
+  struct Case {
+    double tau, p;
+  };
+  for (const Case& c : {Case{.303571, .0404}, Case{.357143, .0149}, Case{.160714, .2954}}) {
+    for (const int side : {1, -1}) {
+      auto left = static_cast<std::size_t>(std::lround(112 * (1 - side * c.tau) / 2));
+      std::vector<double> x, y;
+      for (int layer = 0; layer < 4; ++layer) {
+        const std::size_t here = std::min<std::size_t>(left, 28);
+        left -= here;
+        const std::vector<double> order = order_with(8, here);
+        y.insert(y.end(), order.begin(), order.end());
+        for (int i = 0; i < 8; ++i) x.push_back(i);
+      }
+      EXPECT_NEAR(stratified_tau_b(x, y, layers), side * c.tau, 5e-7);
+      const StratumTest got = within_stratum_test(x, y, layers, {});
+      EXPECT_EQ(got.shuffles, 0);
+      EXPECT_NEAR(got.p, c.p, 5e-5);
+    }
+  }
+}
+
+// Shares of all orders of x in layers of `sizes` whose |tau-b| is at least the one seen.
+double enumerated_p(const std::vector<std::size_t>& sizes, const std::vector<double>& x,
+                    const std::vector<double>& y, const std::vector<int>& layers) {
+  const double seen = std::fabs(stratified_tau_b(x, y, layers)) - 1e-12;
+  std::vector<double> order = x;
+  for (std::size_t begin = 0, l = 0; l < sizes.size(); begin += sizes[l++]) {
+    const auto at = order.begin() + static_cast<std::ptrdiff_t>(begin);
+    std::sort(at, at + static_cast<std::ptrdiff_t>(sizes[l]));
+  }
+  int all = 0, as_extreme = 0;
+  for (bool more = true; more;) {
+    ++all;
+    if (std::fabs(stratified_tau_b(order, y, layers)) >= seen) ++as_extreme;
+    more = false;
+    for (std::size_t begin = 0, l = 0; l < sizes.size() && !more; begin += sizes[l++]) {
+      const auto at = order.begin() + static_cast<std::ptrdiff_t>(begin);
+      more = std::next_permutation(at, at + static_cast<std::ptrdiff_t>(sizes[l]));
+    }
+  }
+  return static_cast<double>(as_extreme) / all;
+}
+
+// Ones without ties are exact; with ties, shuffles come near: four standard errors.
+TEST(Permutation, EqualsAllOrdersOfSmallLayers) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  Philox random(8, 0);
+  for (const std::vector<std::size_t>& sizes : std::vector<std::vector<std::size_t>>{
+           {2}, {5}, {3, 1, 3}, {4, 4}, {2, 3, 2, 2}, {1, 6}, {3, 5}}) {
+    for (int round = 0; round < 6; ++round) {
+      std::vector<double> x, y;
+      std::vector<int> layers;
+      for (std::size_t layer = 0; layer < sizes.size(); ++layer) {
+        for (std::size_t i = 0; i < sizes[layer]; ++i) {
+          x.push_back(normal(random));
+          y.push_back(normal(random));
+          layers.push_back(static_cast<int>(layer));
+        }
+      }
+      const double exact = enumerated_p(sizes, x, y, layers);
+      std::vector<double> with_gaps_x = x, with_gaps_y = y;
+      std::vector<int> with_gaps = layers;
+      with_gaps_x.insert(with_gaps_x.begin(), {nan, 7});  // units that are left out
+      with_gaps_y.insert(with_gaps_y.begin(), {7, nan});
+      with_gaps.insert(with_gaps.begin(), {0, 0});
+      const StratumTest got = within_stratum_test(with_gaps_x, with_gaps_y, with_gaps, {});
+      EXPECT_EQ(got.shuffles, 0);
+      EXPECT_NEAR(got.p, exact, 1e-12);
+      if (x.size() < 4) continue;
+      const auto coarse = [](std::vector<double> values) {
+        for (double& value : values) value = value > .5 ? 1 : value < -.5 ? -1 : 0;
+        return values;
+      };
+      const std::vector<double> tied = coarse(y);
+      if (std::isnan(stratified_tau_b(x, tied, layers))) continue;
+      const double want = enumerated_p(sizes, x, tied, layers);
+      const StratumTest of_ties = within_stratum_test(x, tied, layers, {.draws = 20000});
+      EXPECT_NEAR(of_ties.p, want, 4 * std::sqrt(want * (1 - want) / 20000) + 1e-4);
+      EXPECT_NEAR(within_stratum_test(tied, x, layers, {.draws = 20000}).p, want,
+                  4 * std::sqrt(want * (1 - want) / 20000) + 1e-4);
+    }
+  }
+}
+
+// Ties in either variable, and ties across layers only, which are none.
+TEST(Permutation, ShufflesOnlyWhereSomethingTiesWithinALayer) {
+  const std::vector<double> x = {1, 2, 3, 1, 2, 3}, tied = {1, 1, 3, 4, 5, 6};
+  const std::vector<int> layers = {0, 0, 0, 1, 1, 1};
+  const ResamplingOptions options{.draws = 500};
+  EXPECT_EQ(within_stratum_test(x, x, layers, options).shuffles, 0);
+  EXPECT_EQ(within_stratum_test(x, tied, layers, options).shuffles, 500);
+  EXPECT_EQ(within_stratum_test(tied, x, layers, options).shuffles, 500);
+}
+
+// Layers of 32 in full agreement: 2 / 32! of one, and never 0, whatever the number of layers. So
+// many pairs in one layer that the exact null would take long are shuffled.
+TEST(Permutation, FarTailsAndManyPairs) {
+  std::vector<double> x;
+  std::vector<int> layers;
+  for (int i = 0; i < 32 * 32; ++i) {
+    x.push_back(i);
+    layers.push_back(i / 32);
+  }
+  const std::vector<double> one(x.begin(), x.begin() + 32);
+  EXPECT_NEAR(within_stratum_test(one, one, std::vector<int>(32, 0), {}).p / 7.6008e-36, 1, 1e-4);
+  const double least = within_stratum_test(x, x, layers, {}).p;
+  EXPECT_GT(least, 0);
+  EXPECT_LT(least, 1e-300);
+  EXPECT_EQ(within_stratum_test(x, x, std::vector<int>(x.size(), 0), {.draws = 20}).shuffles, 20);
 }
 
 // Between layers both rise together; a permutation that mixed layers would call that significant.
@@ -181,12 +310,12 @@ TEST(Permutation, LayersExplainNothing) {
     y.push_back(100 * (i / 6) + normal(random));
   }
   EXPECT_GT(kendall_tau_b(x, y), .8);
-  EXPECT_GT(within_stratum_p(x, y, layers, {.draws = 2000}), .02);
+  EXPECT_GT(within_stratum_test(x, y, layers, {}).p, .02);
 }
 
 TEST(Permutation, UndefinedCorrelationHasNoP) {
   const std::vector<double> same = {1, 1, 1}, y = {1, 2, 3};
-  EXPECT_TRUE(std::isnan(within_stratum_p(same, y, std::vector<int>(3, 0), {})));
+  EXPECT_TRUE(std::isnan(within_stratum_test(same, y, std::vector<int>(3, 0), {}).p));
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 
 #include "attnscope/render/effect_view.h"
 #include "attnscope/render/report.h"
@@ -51,6 +53,90 @@ TEST(VerdictRecord, HoldsWhatTheRuleSays) {
   // Every method has its correlation with every measure.
   EXPECT_EQ(record.array("rank_correlation")->shape, (std::vector<std::int64_t>{3, 1}));
   for (const double tau : record.array("rank_correlation")->values) EXPECT_FALSE(std::isnan(tau));
+}
+
+// τ-b from the definition: pairs of a layer one by one.
+double slow_tau(const std::vector<double>& x, const std::vector<double>& y,
+                const std::vector<std::int64_t>& layers) {
+  double score = 0, untied_x = 0, untied_y = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (layers[i] != layers[j] || std::isnan(x[i] + y[i] + x[j] + y[j])) continue;
+      const double dx = x[i] - x[j], dy = y[i] - y[j];
+      score += dx * dy > 0 ? 1 : dx * dy < 0 ? -1 : 0;
+      untied_x += dx != 0 ? 1 : 0;
+      untied_y += dy != 0 ? 1 : 0;
+    }
+  }
+  return score / std::sqrt(untied_x * untied_y);
+}
+
+// Who reads the file gets the stored correlations from effect_all and attention_all, and the
+// stored effects from those of each prompt and the halves.
+TEST(VerdictRecord, ItsNumbersFollowFromItsArrays) {
+  std::vector<TrueUnit> units;
+  for (int u = 0; u < 12; ++u) {
+    units.push_back({.layer = u / 6, .total = .1 * (u % 5), .attention = .1 * (u * 7 % 6)});
+  }
+  World world(units, {.clusters = 24, .per_cluster = 3, .noise = .4, .given = {0}});
+  world.input.attention.push_back({"focus", world.matrix(&TrueUnit::total)});
+  const std::size_t prompts = world.input.cluster_of_prompt.size();
+  world.input.attention[1].values[4 * prompts + 7] = std::nan("");  // this prompt is left out
+  world.total(1, 3, 9) = std::nan("");                              // this effect is not known
+  const VerdictOptions options{.delta = 1, .noise_floor = .05, .seed = 3, .draws = 500};
+  const ExperimentRecord record =
+      verdict_record(world.input, options, judge(world.input, options), "logit-diff");
+  const NamedArray& effects = *record.array("effect_all");
+  const NamedArray& attention = *record.array("attention_all");
+  const NamedArray& taus = *record.array("rank_correlation");
+  ASSERT_EQ(effects.shape, (std::vector<std::int64_t>{3, 12}));
+  ASSERT_EQ(attention.shape, (std::vector<std::int64_t>{12, 2}));
+  EXPECT_TRUE(std::isnan(effects.values[12 + 3]));
+  for (std::size_t m = 0; m < 3; ++m) {
+    std::vector<double> sizes;
+    for (std::size_t u = 0; u < 12; ++u) {
+      const double size = std::fabs(effects.values[m * 12 + u]);
+      sizes.push_back(size <= record.noise_floor ? 0 : size);
+    }
+    for (std::size_t a = 0; a < 2; ++a) {
+      std::vector<double> loudness;
+      for (std::size_t u = 0; u < 12; ++u) loudness.push_back(attention.values[u * 2 + a]);
+      EXPECT_NEAR(slow_tau(loudness, sizes, record.integer("layers")->values),
+                  taus.values[m * 2 + a], 1e-12);
+    }
+  }
+  const std::vector<std::int64_t>& half = record.integer("half_of_prompt")->values;
+  ASSERT_EQ(half.size(), prompts);
+  EXPECT_EQ(record.integer_attribute("estimation_prompts"),
+            std::count(half.begin(), half.end(), 1));
+  for (std::size_t m = 0; m < 3; ++m) {
+    for (std::size_t u = 0; u < 12; ++u) {
+      double sum = 0, all = 0, n = 0;
+      for (std::size_t p = 0; p < prompts; ++p) {
+        all += world.total(m, u, p);
+        if (half[p] == 0) continue;
+        sum += world.total(m, u, p);
+        ++n;
+      }
+      if (m == 1 && u == 3) continue;
+      EXPECT_NEAR(record.array("effect")->values[m * 12 + u], sum / n, 1e-12);
+      EXPECT_NEAR(effects.values[m * 12 + u], all / static_cast<double>(prompts), 1e-12);
+    }
+  }
+}
+
+// The p of values that tie is a share of shuffles, and that is said.
+TEST(VerdictRecord, SaysWhichPOfRankCorrelationsAreOfShuffles) {
+  const auto shuffles = [](double noise) {
+    World world({{.total = -1, .attention = 1}, {.attention = 2}, {.attention = 3}},
+                {.noise = noise, .given = {0}});
+    const VerdictOptions options{.delta = .1, .seed = 1, .draws = 500};
+    const ExperimentRecord record =
+        verdict_record(world.input, options, judge(world.input, options), "logit-diff");
+    return record.integer("rank_correlation_shuffles")->values;
+  };
+  EXPECT_EQ(shuffles(.1), std::vector<std::int64_t>(3, 0));
+  EXPECT_EQ(shuffles(0), std::vector<std::int64_t>(3, 20000));
 }
 
 TEST(VerdictRecord, PromptsWithoutAnEffectAreCounted) {
@@ -169,6 +255,9 @@ TEST(VerdictRecord, ItsPageShowsTheParagraphAndEveryUnit) {
   EXPECT_TRUE(holds(html, "<b>2</b><span>no effect</span>"));
   EXPECT_TRUE(holds(html, "class=\"tag passed\""));
   EXPECT_TRUE(holds(html, "attention mass"));
+  EXPECT_TRUE(holds(html,
+                    "Effects, attention and verdicts are of the 60 prompts that nothing was "
+                    "chosen on, rank correlations of all 120."));
   // What a measure is stands on the page, where it is told.
   EXPECT_FALSE(holds(html, "attention mass: what a row gives"));
   world.input.attention[0].meaning = "what a row gives";

@@ -37,11 +37,10 @@ TEST(VerdictSentences, LoudAndStrongAreDifferentHeads) {
           " over heads), points the wrong way; with that of resample −0.707 "
           "[−0.707, −0.707] (although p = " +
           p_of(2) +
-          " over heads), points the wrong way. The loudest head, 0.0, has no effect larger than "
-          "±0.05 logits; the "
-          "strongest head, 0.1 (−3.2 logits), ranks 4th of 4 in attention. On the 60 prompts that "
-          "nothing was chosen on, of 4 heads 1 is causal, 3 without effect, 0 undetermined. The "
-          "model "
+          " over heads), points the wrong way. On the 60 of them that nothing was chosen on, the "
+          "loudest head, 0.0, has no effect larger than ±0.05 logits; the strongest head, 0.1 "
+          "(−3.2 logits), ranks 4th of 4 in attention; of 4 heads 1 is causal, 3 without effect, "
+          "0 undetermined. The model "
           "with planted heads that is judged beside it "
           "came out as planted.");
   EXPECT_NE(got.paragraph.find(" With answer and wrong answer swapped by a coin for each group, "
@@ -59,7 +58,7 @@ TEST(VerdictSentences, TheLoudestTenAreCounted) {
   EXPECT_NE(judge(world.input, with_delta(.1))
                 .paragraph.find("7 of the 10 loudest heads have no effect larger than ±0.1 logits; "
                                 "the strongest head, 2.25 (−26 logits), ranks 26th of 30 in "
-                                "attention."),
+                                "attention; of 30 heads 4 are causal, "),
             std::string::npos);
 }
 
@@ -181,8 +180,7 @@ TEST(VerdictSentences, WhatIsNoNumberIsSaidInWords) {
     const auto half = prompts_of(Half::estimation, input.half_of_cluster, input.cluster_of_prompt);
     input.methods[0].total[static_cast<std::size_t>(half[0])] = nan;  // of unit 0, the strongest
   });
-  EXPECT_NE(one.find("0.0 (its effect on the other half is NaN or infinite)"), std::string::npos)
-      << one;
+  EXPECT_NE(one.find("0.0 (its effect is NaN or infinite)"), std::string::npos) << one;
   text_of([&](VerdictInput& input) {
     std::fill(input.attention[0].values.begin(), input.attention[0].values.end(), nan);
   });
@@ -194,7 +192,7 @@ TEST(VerdictSentences, NoneOfTheLoudestIsSaidWithoutADoubleNegative) {
   for (int u = 0; u < 6; ++u) units.push_back({0, -3, -3, -3, 0, 6.0 - u});
   World world(units, {.given = {0}});
   EXPECT_NE(judge(world.input, with_delta(.1))
-                .paragraph.find("For none of the 2 loudest heads could an effect beyond ±0.1 "
+                .paragraph.find("for none of the 2 loudest heads could an effect beyond ±0.1 "
                                 "logits be ruled out; "),
             std::string::npos);
 }
@@ -204,7 +202,8 @@ TEST(VerdictSentences, UndeterminedComesWithWhatCouldHaveBeenSeen) {
   const VerdictResult got = judge(world.input, with_delta(.01));
   EXPECT_NE(got.paragraph.find("3 undetermined; in each of these an effect of "),
             std::string::npos);
-  EXPECT_NE(got.paragraph.find("would have been seen in four of five cases"), std::string::npos);
+  EXPECT_NE(got.paragraph.find("would have been seen under each method in four of five cases"),
+            std::string::npos);
   // About (1.96 + .84) × 3 / √60, with 29 degrees of freedom.
   for (const UnitResult& unit : got.units) EXPECT_NEAR(unit.minimal_detectable, 1.1, .4);
 }
@@ -217,7 +216,10 @@ TEST(VerdictSentences, WithheldSaysWhyAndGivesNoVerdict) {
       0u)
       << text;
   EXPECT_EQ(text.find("causal"), std::string::npos) << text;
-  EXPECT_NE(text.find("ranks 1st of 2 in attention"), std::string::npos) << text;
+  EXPECT_NE(text.find("On the 12 of them that nothing was chosen on, the strongest head, 0.0 "
+                      "(−3 logits), ranks 1st of 2 in attention."),
+            std::string::npos)
+      << text;
 }
 
 TEST(VerdictSentences, OnePromptAndNoAttention) {
@@ -229,6 +231,13 @@ TEST(VerdictSentences, OnePromptAndNoAttention) {
   world.input.attention.clear();
   const std::string text = judge(world.input, with_delta(.05)).paragraph;
   EXPECT_EQ(text.find("attention"), std::string::npos) << text;
+  World more({{0, -3, -3, -3}, {0}}, {.given = {0}});
+  more.input.attention.clear();
+  const std::string of_half = judge(more.input, with_delta(.05)).paragraph;
+  EXPECT_TRUE(
+      of_half.starts_with("On the 60 of 120 prompts that nothing was chosen on, the "
+                          "strongest head is 0.0 (−3 logits); of 2 heads 1 is causal, "))
+      << of_half;
 }
 
 }  // namespace

@@ -11,8 +11,9 @@
 
 namespace attnscope {
 
-// Record "verdict" of the effects of the estimation half; attention is the mean over its prompts.
-// Withheld verdicts leave no `verdict`, but `withheld` with the reasons.
+// Record "verdict". Effects, attention and verdicts are of the estimation half; rank correlations
+// are of all prompts, and so are effect_all and attention_all, which they compare. Withheld
+// verdicts leave no `verdict`, but `withheld` with the reasons.
 ExperimentRecord verdict_record(const VerdictInput& input, const VerdictOptions& options,
                                 const VerdictResult& result, const std::string& metric);
 

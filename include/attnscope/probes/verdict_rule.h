@@ -32,8 +32,10 @@ inline constexpr double kUsefulCeiling = 0.3;
 inline constexpr double kVerdictAlpha = 0.05;
 // The negative control guards against a broken chain and is no test of the data.
 inline constexpr double kNegativeControlAlpha = 1e-3;
-// Intervals and p of rank correlations, which need no far tail, take no more draws than this.
+// Intervals of rank correlations, which need no far tail, take no more draws than this.
 inline constexpr int kMostRankDraws = 2000;
+// Shuffles for the p of a rank correlation with ties; without any it is exact.
+inline constexpr int kRankShuffles = 20000;
 
 // All matrices are row-major over all prompts of both halves; an effect is the metric after − the
 // metric before, NaN where it could not be measured.
@@ -135,6 +137,7 @@ struct AttentionResult {
   double tau = 0;      // stratified_tau_b by layer, over the prompts of both halves
   Interval interval;   // centred cluster bootstrap
   double p = 0;        // permutations within layers
+  int shuffles = 0;    // random ones that p is a share of; 0: p is exact
   double ceiling = 0;  // the same between the |effects| of two halves, the mean over eight splits
   Interval ceiling_interval;
   double attainable = 0;  // what a perfect measure would reach with effects as uncertain as these

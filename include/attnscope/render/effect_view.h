@@ -53,15 +53,18 @@ class EffectView {
   double by_measure(std::string_view array, int method, int measure) const;
 
   // The smallest p of an effect that the record's draws can give, and of a rank correlation; 0
-  // where the record does not say how many they were. Such a p is a bound: with more draws it
-  // might have been less.
+  // where the record does not say how many they were, or p is exact. Such a p is a bound: with more
+  // draws it might have been less.
   double smallest_p() const;
-  double smallest_rank_p() const;
+  double smallest_rank_p(int method, int measure) const;
 
   // Cells by |effect| of one method, largest first; NaN last, equal ones in order.
   std::vector<int> by_effect(int method) const;
+  // By the largest |effect| over methods.
+  std::vector<int> by_largest_effect() const;
 
  private:
+  std::vector<int> ordered_by(const std::vector<double>& sizes) const;
   std::int64_t place(std::string_view integers, int cell) const;
 
   const ExperimentRecord& record_;

@@ -16,6 +16,10 @@ namespace attnscope {
 // the file holds.
 ExperimentRecord find_experiment(const CaptureReader& file, const std::string& name);
 
+// Of a verdict: which prompts its effects are of, and which its rank correlations. One sentence; ""
+// where the record does not say.
+std::string prompts_used(const EffectView& table);
+
 // Lines under a figure: model, prompts, metric, method and n.
 std::vector<std::string> experiment_caption(const CaptureReader& file, const EffectView& table,
                                             int method);

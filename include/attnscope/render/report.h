@@ -19,11 +19,16 @@ namespace attnscope {
 //   "reported") and `control_details`
 //   {"control"}; `measures` {"measure"};
 // - numbers by {"method", "cell"} or {"cell"}: intervals, `p_adjusted`, `direct`,
-//   `minimal_detectable` (what could have been found); by {"cell", "measure"}: `attention`; by
+//   `minimal_detectable` (what could have been found, the largest over methods); by {"cell",
+//   "measure"}: `attention`; by
 //   {"method", "measure"}: `rank_correlation` and `rank_ceiling`, each with `_low` and `_high`;
 //   `rank_correlation_p`; `rank_attainable` (what a perfect measure would reach);
 // - integers {"cell"}: `verdict`, `unspecific` (1 where a placebo metric moves as well);
-// - attributes `delta`, `rank_draws` (of which p is a share; that of effects is in spec_json).
+// - integers {"method", "measure"}: `rank_correlation_shuffles` (of which p is a share, 0 where it
+// is
+//   exact; those of effects are in spec_json);
+// - attributes `delta`, `prompts` and `estimation_prompts` (of all, and of those that nothing was
+//   chosen on).
 struct VerdictReport {
   ModelInfo model;
   RunInfo run;

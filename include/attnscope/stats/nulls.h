@@ -29,8 +29,18 @@ SignFlipResult sign_flip_test(const ClusterSums& sums, const ResamplingOptions& 
 std::vector<double> permute_within(std::span<const double> values, std::span<const int> strata,
                                    std::uint64_t seed, std::uint64_t stream);
 
-// Two-sided p of the stratified tau-b when x is permuted within strata; NaN where it is undefined.
-double within_stratum_p(std::span<const double> x, std::span<const double> y,
-                        std::span<const int> strata, const ResamplingOptions& options);
+struct StratumTest {
+  double p = 0;      // two-sided; NaN where tau-b is undefined
+  int shuffles = 0;  // random ones that p is a share of; 0: p is exact
+};
+
+// Pairs within strata up to which p is exact; its cost grows with pairs × values.
+inline constexpr std::int64_t kMostExactPairs = 200000;
+
+// The stratified tau-b when x is permuted within strata. Exact (untied_score_p, Kendall 1938) where
+// no two values of a stratum tie in x or in y; else, and above kMostExactPairs, of options.draws
+// random permutations, (1 + those at least as extreme) / (1 + draws).
+StratumTest within_stratum_test(std::span<const double> x, std::span<const double> y,
+                                std::span<const int> strata, const ResamplingOptions& options);
 
 }  // namespace attnscope

@@ -29,6 +29,12 @@ double kendall_tau_b(std::span<const double> x, std::span<const double> y);
 double stratified_tau_b(std::span<const double> x, std::span<const double> y,
                         std::span<const int> strata);
 
+// Exact two-sided p of a score (concordant − discordant pairs, summed over strata) of values
+// without ties, when every order of one of them within its strata is as likely: P(|S| ≥ |score|). S
+// is the pairs less twice the inversions of a random permutation, whose numbers are those of
+// Kendall 1938, convolved over strata of these sizes.
+double untied_score_p(std::int64_t score, std::span<const std::size_t> sizes);
+
 // Pearson's correlation of mid-ranks; NaN where x or y is all tied.
 double spearman(std::span<const double> x, std::span<const double> y);
 
