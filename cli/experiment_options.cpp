@@ -110,7 +110,9 @@ void add_metric_options(Verb& verb, MetricOptions& metric) {
             "top1-change       1 where the first choice is another than in the clean run\n"
             "label-logit       classifiers: logit of the label\n"
             "embedding-shift   encoders without a head: 1 - cosine to the clean embedding\n"
-            "An effect is the metric after the change minus the metric before it.");
+            "An effect is the metric after the change minus the metric before it. Of kl,\n"
+            "total-variation, top1-change and embedding-shift, which cannot be negative, there\n"
+            "are intervals and no p.");
 }
 
 void add_sweep_options(Options& options, SweepOptions& sweep) {

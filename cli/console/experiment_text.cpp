@@ -166,6 +166,7 @@ std::string record_text(const ExperimentRecord& record, int rows, const Terminal
   }
   std::string notes = position_notes(table) + interval_notes(table);
   if (const std::string prompts = prompts_used(table); !prompts.empty()) notes += prompts + "\n";
+  notes += joined_texts(record, "notes");
   return notes.empty() ? text : text + "\n" + notes;
 }
 

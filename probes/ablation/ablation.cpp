@@ -65,7 +65,8 @@ class AblationJob {
   std::vector<TokenRow> reference_rows() const;
   ExperimentRecord new_record(const std::string& name, const std::string& options_json) const;
   EstimateOptions estimates() const {
-    return {.draws = spec_.sweep.bootstrap,
+    return {.metric = spec_.metric.metric,
+            .draws = spec_.sweep.bootstrap,
             .seed = spec_.compute.seed,
             .threads = at::get_num_threads(),
             .per_prompt = stores_per_prompt(spec_.sweep, spec_.shard)};

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "attnscope/probes/sweep_run.h"
+#include "attnscope/spec/choices.h"
 #include "attnscope/support/error.h"
 #include "attnscope/support/json.h"
 #include "attnscope/support/utf8.h"
@@ -39,7 +40,8 @@ std::int64_t option_of(const ExperimentRecord& record, const char* name) {
 }
 
 EstimateOptions estimates_of(const ExperimentRecord& record) {
-  return {.draws = static_cast<int>(option_of(record, "resamples")),
+  return {.metric = parse_choice<MetricChoice>(record.metric, "metric of " + quote(record.name)),
+          .draws = static_cast<int>(option_of(record, "resamples")),
           .seed = static_cast<std::uint64_t>(option_of(record, "seed")),
           .threads = at::get_num_threads(),
           .per_prompt = option_of(record, "per_prompt") != 0};

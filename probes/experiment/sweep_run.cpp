@@ -73,11 +73,13 @@ void estimate_method(const EffectsTable& table, std::size_t method, const Estima
       out.undefined[method * n_cells + c] = static_cast<std::int64_t>(n_prompts - clusters.size());
     }
     if (clusters.empty()) continue;
-    const EffectTable estimates = estimate_effects(values, cells.size(), clusters,
-                                                   {.draws = options.draws,
-                                                    .seed = options.seed,
-                                                    .stream = method,
-                                                    .threads = options.threads});
+    const EffectTable estimates =
+        estimate_effects(values, cells.size(), clusters,
+                         {.draws = options.draws,
+                          .seed = options.seed,
+                          .stream = method,
+                          .threads = options.threads},
+                         is_divergence(options.metric) ? SignFlips::off : SignFlips::on);
     for (std::size_t i = 0; i < cells.size(); ++i) {
       out.set(method * n_cells + cells[i], estimates.units[i]);
       out.groups[method * n_cells + cells[i]] = static_cast<std::int64_t>(estimates.clusters);
@@ -243,6 +245,14 @@ void add_effects(const EffectsTable& table, const EstimateOptions& options,
   }
   record.arrays.push_back({"baseline", {"prompt"}, {n_prompts}, table.baseline});
   add_clusters(table.clusters, record);
+  std::vector<std::string> notes = why_no_p(options.metric);
+  if (options.metric == MetricChoice::loss) {
+    notes.emplace_back("loss is of each prompt's own next tokens: answers of pairs are not read.");
+  }
+  if (!notes.empty()) {
+    const auto n_notes = static_cast<std::int64_t>(notes.size());
+    record.texts.push_back({"notes", {"note"}, {n_notes}, std::move(notes)});
+  }
   if (options.per_prompt) {
     record.arrays.push_back({"per_prompt",
                              {"method", "cell", "prompt"},

@@ -36,7 +36,8 @@ class PatchJob {
     return denoise && !cuts_edges() && !follows_paths() ? BaseSide::corrupt : BaseSide::clean;
   }
   EstimateOptions estimates() const {
-    return {.draws = spec_.sweep.bootstrap,
+    return {.metric = spec_.metric.metric,
+            .draws = spec_.sweep.bootstrap,
             .seed = spec_.compute.seed,
             .threads = at::get_num_threads(),
             .per_prompt = stores_per_prompt(spec_.sweep, spec_.shard)};
@@ -109,7 +110,7 @@ void PatchJob::add_result(const PatchGroup& group, const SweepResult& result,
 
 // Of pairs with both prompts, by a metric that tells them apart.
 bool PatchJob::has_recovery() const {
-  return !follows_paths() && !compares_to_clean(spec_.metric.metric) &&
+  return !follows_paths() && !is_divergence(spec_.metric.metric) &&
          std::all_of(inputs_.pairs.pairs.begin(), inputs_.pairs.pairs.end(),
                      [](const EncodedPair& pair) { return pair.corrupt.has_value(); });
 }
@@ -258,7 +259,7 @@ void PatchJob::run_paths(const Model& model, const std::vector<SweepPrompt>& pro
 ExperimentResult PatchJob::run() {
   const auto start = std::chrono::steady_clock::now();
   validate(spec_);
-  if (base_side() == BaseSide::corrupt && compares_to_clean(spec_.metric.metric)) {
+  if (base_side() == BaseSide::corrupt && is_divergence(spec_.metric.metric)) {
     throw Error(ErrorKind::input, "PT04",
                 {.where = "--metric " + choice_name(spec_.metric.metric),
                  .what = "it compares with the clean run, which is not the run that is patched",

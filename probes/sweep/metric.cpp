@@ -135,11 +135,6 @@ at::Tensor next_token_losses(const at::Tensor& logits, const at::Tensor& ids) {
 
 }  // namespace
 
-bool compares_to_clean(MetricChoice metric) {
-  return metric == MetricChoice::kl || metric == MetricChoice::total_variation ||
-         metric == MetricChoice::top1_change || metric == MetricChoice::embedding_shift;
-}
-
 MetricReader::MetricReader(MetricChoice metric, std::vector<const MetricTarget*> targets,
                            const ModelConfig& config, LogitsCoverage coverage)
     : metric_(metric), targets_(std::move(targets)), config_(config), coverage_(coverage) {
@@ -219,7 +214,7 @@ at::Tensor MetricReader::asked_part(const at::Tensor& logits, RowSpan span,
 }
 
 at::Tensor MetricReader::capture_clean(const RunResult& result, const Batch& batch, int row) const {
-  if (!compares_to_clean(metric_) && metric_ != MetricChoice::loss) return {};
+  if (!is_divergence(metric_) && metric_ != MetricChoice::loss) return {};
   return row_of(result, batch, row);
 }
 

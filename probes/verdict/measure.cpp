@@ -313,6 +313,7 @@ void Measurer::measure_joint() {
 
 VerdictMeasurement Measurer::run() {
   VerdictInput& input = out_.input;
+  input.metric = options_.sweep.metric;
   for (const UnitSet& unit : world_.units) {
     input.units.push_back(unit_set_name(unit));
     input.layers.push_back(unit.front().layer);

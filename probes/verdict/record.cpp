@@ -183,16 +183,20 @@ void add_ranked(const VerdictInput& input, RecordBuilder& builder) {
   builder.record.arrays.push_back(std::move(attention));
 }
 
-// What the measures are.
+// Why there is no p, and what the measures are.
 void add_notes(const VerdictInput& input, RecordBuilder& builder) {
-  std::vector<std::string> notes;
+  std::vector<std::string> measures;
   for (const AttentionMeasure& measure : input.attention) {
-    if (!measure.meaning.empty()) notes.push_back(measure.name + ": " + measure.meaning);
+    if (!measure.meaning.empty()) measures.push_back(measure.name + ": " + measure.meaning);
+  }
+  std::vector<std::string> notes = why_no_p(input.metric);
+  if (!measures.empty()) {
+    notes.emplace_back(
+        "Measures of attention are means over the rows that the metric reads and over prompts; the "
+        "larger, the louder.");
+    notes.insert(notes.end(), measures.begin(), measures.end());
   }
   if (notes.empty()) return;
-  notes.insert(notes.begin(),
-               "Measures of attention are means over the rows that the metric reads and over "
-               "prompts; the larger, the louder.");
   builder.texts("notes", "note", std::move(notes));
 }
 
@@ -219,7 +223,6 @@ void add_attention(const VerdictInput& input, const std::vector<int>& prompts,
   std::vector<std::string> names;
   for (const AttentionMeasure& measure : input.attention) names.push_back(measure.name);
   builder.texts("measures", "measure", std::move(names));
-  add_notes(input, builder);
   builder.by_measure("rank_correlation", [](const AttentionResult& r) { return r.tau; });
   builder.by_measure("rank_correlation_low",
                      [](const AttentionResult& r) { return r.interval.low; });
@@ -300,7 +303,10 @@ Control positive_control(const VerdictInput& input) {
   return control;
 }
 
-Control negative_control(double p) {
+Control negative_control(MetricChoice metric, double p) {
+  if (!turns_with_answers(metric)) {
+    return {"answers swapped", "not run", swap_turns_nothing(metric)};
+  }
   if (std::isnan(p)) {
     return {"answers swapped", "reported", "too few groups, or too few finite effects, to tell"};
   }
@@ -391,7 +397,7 @@ Control matched_control(const VerdictInput& input, const VerdictOptions& options
 void add_controls(const VerdictInput& input, const VerdictOptions& options,
                   const VerdictResult& result, RecordBuilder& builder) {
   std::vector<Control> controls{positive_control(input)};
-  controls.push_back(negative_control(result.negative_control_p));
+  controls.push_back(negative_control(input.metric, result.negative_control_p));
   controls.push_back(random_control(input, options, result));
   if (!input.joint.empty()) controls.push_back(matched_control(input, options, result));
   std::vector<std::string> names, results, details;
@@ -428,6 +434,7 @@ ExperimentRecord verdict_record(const VerdictInput& input, const VerdictOptions&
   add_effects(input, result, prompts, builder);
   add_attention(input, prompts, builder);
   add_ranked(input, builder);
+  add_notes(input, builder);
   add_joint(input, result, builder);
   add_controls(input, options, result, builder);
   builder.text("paragraph", result.paragraph);

@@ -400,6 +400,7 @@ std::string_view guide_name(Guide guide) {
 TotalEstimates estimate_totals(const VerdictInput& input, const VerdictOptions& options) {
   check(input, options);
   const Estimation half(input);
+  const SignFlips flips = is_divergence(input.metric) ? SignFlips::off : SignFlips::on;
   TotalEstimates totals;
   for (const MethodEffects& method : input.methods) {
     totals.push_back(estimate_effects(half.take(method.total, input.units.size()),
@@ -407,7 +408,8 @@ TotalEstimates estimate_totals(const VerdictInput& input, const VerdictOptions& 
                                       {.draws = options.draws,
                                        .seed = options.seed,
                                        .stream = kEffectStream,
-                                       .threads = options.threads}));
+                                       .threads = options.threads},
+                                      flips));
   }
   return totals;
 }
@@ -435,7 +437,8 @@ VerdictResult judge(const VerdictInput& input, const VerdictOptions& options,
   result.estimation_clusters = sums.front().clusters;
 
   measure_units(input, half, sums, totals, result);
-  result.negative_control_p = negative_control(sums, options);
+  result.negative_control_p =
+      turns_with_answers(input.metric) ? negative_control(sums, options) : kNaN;
   decide_withholding(input, result);
   judge_units(test_absence(input, half, sums, options.delta), totals, result);
   result.attention = compare_ranks(input, options);

@@ -345,11 +345,17 @@ class Writer {
   }
 
   std::string controls() const {
-    if (std::isnan(result_.negative_control_p) || !result_.withheld.empty()) return "";
+    const bool swapped = turns_with_answers(input_.metric);
+    if (!result_.withheld.empty()) return "";
+    if (swapped && std::isnan(result_.negative_control_p)) return "";
     std::string text;
     if (input_.positive_control == ControlOutcome::passed) {
       text =
           "The model with planted " + noun(2) + " that is judged beside it came out as planted. ";
+    }
+    if (!swapped) {
+      return text + "The control that swaps answer and wrong answer is not run: " +
+             swap_turns_nothing(input_.metric) + ".";
     }
     return text +
            "With answer and wrong answer swapped by a coin for each group, which must leave "
@@ -391,6 +397,10 @@ std::string negative_control_rejects(double p) {
   return "with answers swapped at random, which must leave no effect, some unit still stands out, "
          "p = " +
          number_in_text(p);
+}
+
+std::string swap_turns_nothing(MetricChoice metric) {
+  return "the swap turns the sign of logit-diff alone, not of " + choice_name(metric);
 }
 
 std::string verdict_paragraph(const VerdictInput& input, const VerdictOptions& options,

@@ -14,6 +14,8 @@ std::string not_finite(std::int64_t effects);
 std::string too_few_clusters(std::size_t clusters);
 std::string positive_control_failed(const std::string& note);
 std::string negative_control_rejects(double p);
+// Why a metric has no negative control.
+std::string swap_turns_nothing(MetricChoice metric);
 
 // "On these 200 prompts attention mass is a poor guide to importance: …"
 std::string verdict_paragraph(const VerdictInput& input, const VerdictOptions& options,

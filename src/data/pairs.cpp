@@ -260,12 +260,16 @@ class PairSetBuilder {
 
   [[noreturn]] void fail_empty(const std::string& source) const {
     std::string what = "the file has no pairs";
+    std::string next = "see \"Pairs files\" in `attnscope ablate --help`";
     if (bad_.count > 0) {
       what = "no line of the file can be used; " + bad_.first;
+      next = "mend that line; without --skip-bad the run stops at it";
     } else if (misaligned_.count > 0) {
       what = "no pair of the file aligns; the first that does not is " + misaligned_.first;
+      next = "give clean and corrupt as many tokens each; `attnscope tokenize` counts them";
     }
-    bad_pair("PA03", {.where = source, .what = what});
+    bad_pair("PA03",
+             {.where = source, .what = what, .expected = "at least one pair", .next = next});
   }
 
   void warn(Warnings& warnings) const {

@@ -362,7 +362,9 @@ class ReportPage {
                 "The largest |effect| over methods first; a click on a title sorts by it; where "
                 "the window is narrow the table scrolls sideways. Effect = metric after removal − "
                 "before. " +
-                    std::string(simultaneous_ ? "Intervals and p hold for all units at once."
+                    std::string(simultaneous_ ? has_p()
+                                                    ? "Intervals and p hold for all units at once."
+                                                    : "Intervals hold for all units at once."
                                               : "Intervals are for one unit at a time.") +
                     prompts_text()) +
             tag("div",
@@ -370,6 +372,14 @@ class ReportPage {
                 "aria-label=\"Every unit\"",
                 tag("table", "class=\"sortable\"",
                     "<thead><tr>" + head + "</tr></thead>\n<tbody>\n" + rows + "</tbody>")));
+  }
+
+  // Metrics that cannot be negative have no p.
+  bool has_p() const {
+    for (int cell = 0; cell < table_.cells(); ++cell) {
+      if (!std::isnan(table_.number("p_adjusted", 0, cell))) return true;
+    }
+    return false;
   }
 
   // The scale of the bars holds all effects; intervals that reach further are cut.

@@ -149,6 +149,24 @@ std::vector<std::string> choice_names() {
   return names;
 }
 
+bool is_divergence(MetricChoice metric) {
+  return metric == MetricChoice::kl || metric == MetricChoice::total_variation ||
+         metric == MetricChoice::top1_change || metric == MetricChoice::embedding_shift;
+}
+
+std::vector<std::string> why_no_p(MetricChoice metric) {
+  if (!is_divergence(metric)) return {};
+  const std::string name = choice_name(metric);
+  return {
+      "Effects have no p: " + name + " cannot be negative, so turning signs at random gives none.",
+      "Intervals lie above 0 as a rule: compare effects with the noise floor, and with random "
+      "changes (verdict)."};
+}
+
+bool turns_with_answers(MetricChoice metric) {
+  return metric == MetricChoice::logit_diff;
+}
+
 template <typename Choice>
 Choice parse_choice(std::string_view text, std::string_view option) {
   for (const auto& [value, name] : Names<Choice>::table) {

@@ -1,16 +1,27 @@
 #include "attnscope/stats/effects.h"
 
+#include <limits>
+
 #include "attnscope/stats/equivalence.h"
 #include "attnscope/stats/nulls.h"
 
 namespace attnscope {
+namespace {
+
+SignFlipResult no_test(std::size_t units) {
+  const std::vector<double> none(units, std::numeric_limits<double>::quiet_NaN());
+  return {.p = none, .p_adjusted = none};
+}
+
+}  // namespace
 
 EffectTable estimate_effects(std::span<const double> values, std::size_t units,
                              std::span<const int> cluster_of_prompt,
-                             const ResamplingOptions& options) {
+                             const ResamplingOptions& options, SignFlips flips) {
   const ClusterSums sums = sum_by_cluster(values, units, cluster_of_prompt);
   const MeanIntervals intervals = bootstrap_means(sums, IntervalMethod::studentised, options);
-  const SignFlipResult test = sign_flip_test(sums, options);
+  const SignFlipResult test =
+      flips == SignFlips::on ? sign_flip_test(sums, options) : no_test(units);
   EffectTable table;
   table.clusters = sums.clusters;
   table.prompts = cluster_of_prompt.size();

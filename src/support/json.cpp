@@ -208,7 +208,10 @@ JsonProblem find_json_problem(std::string_view text, std::size_t bytes_read) {
   if (is_too_large(token.text)) {
     return {token.begin, "the number " + quote(token.text, 40) + " is too large"};
   }
-  return {token.begin, "unexpected " + quote(token.text, 40)};
+  // What some programs write for a number that is none.
+  const bool no_number = token.text == "NaN" || token.text.ends_with("Infinity");
+  return {token.begin, "unexpected " + quote(token.text, 40) +
+                           (no_number ? ", which JSON has not; write null" : "")};
 }
 
 std::string describe(const JsonProblem& problem, std::string_view text) {

@@ -115,6 +115,44 @@ TEST(RunAblation, SetsInteractionsAndAllButOne) {
   }
 }
 
+// Metrics that compare with the run before are 0 without a change and never below: no p, in no
+// table. Those that can move both ways keep theirs.
+TEST(RunAblation, DivergencesHaveNoP) {
+  for (const char* name : {"kl", "total-variation", "top1-change", "logit-diff", "loss", "rank"}) {
+    AblateSpec spec = demo_spec_of<AblateSpec>(kDemo + "pairs/agreement.jsonl", 60);
+    spec.metric.metric = parse_choice<MetricChoice>(name, "metric");
+    spec.heads = "0.*";
+    spec.interactions = 2;
+    const ExperimentResult result = run_ablation(spec);
+    const bool divergence = spec.metric.metric == MetricChoice::kl ||
+                            spec.metric.metric == MetricChoice::total_variation ||
+                            spec.metric.metric == MetricChoice::top1_change;
+    std::vector<ExperimentRecord> records = result.further_records;
+    ASSERT_EQ(records.size(), 1U);
+    records.push_back(result.record);
+    for (const ExperimentRecord& record : records) {
+      for (const char* array : {"p", "p_adjusted"}) {
+        for (const double p : record.array(array)->values) {
+          EXPECT_EQ(std::isnan(p), divergence) << name << " " << record.name << " " << array;
+        }
+      }
+      for (const double low : record.array("ci_low")->values) EXPECT_FALSE(std::isnan(low)) << name;
+      const NamedTexts* notes = record.text("notes");
+      EXPECT_EQ(notes != nullptr, divergence || std::string(name) == "loss") << name;
+    }
+    if (spec.metric.metric == MetricChoice::loss) {
+      EXPECT_EQ(result.record.text("notes")->values,
+                std::vector<std::string>{
+                    "loss is of each prompt's own next tokens: answers of pairs are not read."});
+    }
+    if (!divergence) continue;
+    EXPECT_EQ(result.record.text("notes")->values[0],
+              std::string("Effects have no p: ") + name +
+                  " cannot be negative, so turning signs at random gives none.");
+    for (const double effect : result.record.array("per_prompt")->values) EXPECT_GE(effect, 0);
+  }
+}
+
 // Joint effects and their distance from the sum of total effects, whatever else is asked for.
 TEST(RunAblation, InteractionsAreOfTotalEffects) {
   const TempFolder folder;

@@ -88,6 +88,21 @@ class Merged(CliTest):
                                     for c in records(merged)[0]["cells"]))
 
     @unittest.skipIf(h5py is None, "needs h5py")
+    def test_a_metric_that_cannot_be_negative_has_no_p_in_the_whole_either(self):
+        for sweep in ("ablate", "edges", "paths"):
+            with self.subTest(sweep=sweep):
+                parts = self.parts(sweep, 2, "--metric", "kl")
+                merged = self.folder / f"{sweep}-all.h5"
+                self.assert_ok(run("merge", *parts, "-o", merged))
+                self.assert_ok(run("verify", merged))
+                for record in records(merged):
+                    self.assertIn("kl cannot be negative", record["notes"]["values"][0])
+                    for cell in record["cells"]:
+                        self.assertEqual((cell["p"], cell["p_adjusted"]), (None, None))
+                        self.assertIsNotNone(cell["ci"])
+                out = self.assert_ok(run("stats", merged)).out
+                self.assertIn("Effects have no p: kl cannot be negative", out)
+
     def test_an_exact_sweep_merges_to_the_same_bits(self):
         whole, merged = self.folder / "whole.h5", self.folder / "merged.h5"
         options = ["--exact", "--limit", "24", "--per-prompt"]

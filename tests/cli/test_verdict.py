@@ -120,6 +120,19 @@ class Printed(CliTest):
 
 
 class Files(CliTest):
+    def test_a_metric_that_no_swap_turns_has_no_negative_control(self):
+        told = json.loads(self.assert_ok(verdict("--metric", "kl", *FAST, "--json")).out)
+        self.assertEqual(dict(zip(told["controls"]["values"], told["control_results"]["values"]))
+                         ["answers swapped"], "not run")
+        paragraph = told["paragraph"]
+        self.assertIn("The control that swaps answer and wrong answer is not run", paragraph)
+        self.assertNotIn("must leave no effect", paragraph)
+        self.assertIsNone(told["attributes"]["negative_control_p"])
+        for cell in told["cells"]:
+            self.assertEqual((cell["p"], cell["p_adjusted"]), (None, None))
+            self.assertGreaterEqual(cell["effect"], 0)
+            self.assertIsNotNone(cell["ci"])
+
     def test_the_report_is_named_and_never_overwritten(self):
         report = self.folder / "v.html"
         report.write_text("precious")

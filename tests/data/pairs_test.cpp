@@ -369,6 +369,9 @@ TEST_F(Pairs, FilesThatHoldNothing) {
   EXPECT_CONTAINS(message("e.json", "[]"), "the file has no pairs");
   EXPECT_CONTAINS(message("e.jsonl", "x\ny\n", {.skip_bad = true}),
                   "no line of the file can be used");
+  EXPECT_CONTAINS(message("e.jsonl", ""), "expected at least one pair");
+  EXPECT_CONTAINS(message("e.jsonl", ""), "see \"Pairs files\"");
+  EXPECT_CONTAINS(message("e.jsonl", "x\ny\n", {.skip_bad = true}), "mend that line");
   EXPECT_CONTAINS(message("e.csv", "clean,clean\n"), "column \"clean\" twice");
   EXPECT_CONTAINS(message("e.csv", "prompt,clean\n"), "mean the same");
 }

@@ -215,6 +215,35 @@ TEST(RunPatching, NamesThatMeanOnePlaceAreOneCell) {
             (std::vector<std::string>{"0@last", "0@2", "0@1"}));
 }
 
+// Sites, edges and paths by a metric that cannot be negative: no p, no recovery.
+TEST(RunPatching, DivergencesHaveNoPAndNoRecovery) {
+  for (const char* what : {"sites", "edges", "paths"}) {
+    PatchSpec spec = demo_spec_of<PatchSpec>(kDemo + "pairs/agreement.jsonl", 60);
+    spec.metric.metric = MetricChoice::kl;
+    const std::string kind = what;
+    if (kind == "sites") {
+      spec.sites = "z";
+      spec.layers = "0";
+      spec.direction = PatchDirection::noise;
+    } else if (kind == "edges") {
+      spec.edges = "knockout";
+      spec.queries = "last";
+      spec.keys = "2";
+    } else {
+      spec.senders = "0.1,mlp:0";
+      spec.receivers = "logits";
+    }
+    const ExperimentRecord record = run_patching(spec).record;
+    for (const char* array : {"p", "p_adjusted"}) {
+      for (const double p : record.array(array)->values) EXPECT_TRUE(std::isnan(p)) << what;
+    }
+    for (const double effect : record.array("effect")->values) EXPECT_GE(effect, 0) << what;
+    for (const double low : record.array("ci_low")->values) EXPECT_FALSE(std::isnan(low)) << what;
+    EXPECT_EQ(record.array("recovery"), nullptr) << what;
+    ASSERT_NE(record.text("notes"), nullptr) << what;
+  }
+}
+
 TEST(RunPatching, PathsAreStored) {
   const TempFolder folder;
   PatchSpec spec = demo_spec();

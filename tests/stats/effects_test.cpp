@@ -40,6 +40,25 @@ TEST(Effects, TableHoldsWhatTheMethodsSay) {
   EXPECT_EQ(none.p, sign_flip_test(sums, {.seed = 1}).p[1]);
 }
 
+// All else is the same; p is no number.
+TEST(Effects, WithoutSignFlipsThereIsNoP) {
+  const std::vector<int> clusters = clusters_of_size(12, 1);
+  Philox random(3, 0);
+  std::vector<double> values;
+  for (int i = 0; i < 24; ++i) values.push_back(1e-7 * (1 + random.uniform()));
+  const EffectTable flipped = estimate_effects(values, 2, clusters, {.seed = 1});
+  const EffectTable table = estimate_effects(values, 2, clusters, {.seed = 1}, SignFlips::off);
+  for (std::size_t u = 0; u < 2; ++u) {
+    EXPECT_LT(flipped.units[u].p, .001);  // of effects that cannot be negative it says nothing
+    EXPECT_TRUE(std::isnan(table.units[u].p));
+    EXPECT_TRUE(std::isnan(table.units[u].p_adjusted));
+    EXPECT_EQ(table.units[u].effect, flipped.units[u].effect);
+    EXPECT_EQ(table.units[u].ci.low, flipped.units[u].ci.low);
+    EXPECT_EQ(table.units[u].ci_sim.high, flipped.units[u].ci_sim.high);
+    EXPECT_EQ(table.units[u].minimal_detectable, flipped.units[u].minimal_detectable);
+  }
+}
+
 // 3 clusters of sizes 1, 2, 3: mean 12/6, residuals −1, 1, 0; se² = 3/2 · 2 / 36.
 TEST(Effects, ClusterRobustErrorByHand) {
   const std::vector<int> clusters = {7, 2, 2, 9, 9, 9};

@@ -240,6 +240,27 @@ TEST(VerdictRecord, TooFewGroupsLeaveTheNegativeControlOpen) {
       "failed");
 }
 
+TEST(VerdictRecord, AControlThatDoesNotApplyIsNotRun) {
+  for (const char* name : {"kl", "log-prob", "prob", "rank", "label-logit"}) {
+    World world = strong_weak_and_idle();
+    world.input.metric = parse_choice<MetricChoice>(name, "metric");
+    const VerdictOptions options{.delta = 1, .seed = 1, .draws = 500};
+    const ExperimentRecord record =
+        verdict_record(world.input, options, judge(world.input, options), name);
+    EXPECT_EQ(record.text("controls")->values[1], "answers swapped");
+    EXPECT_EQ(record.text("control_results")->values[1], "not run");
+    EXPECT_EQ(record.text("control_details")->values[1],
+              std::string("the swap turns the sign of logit-diff alone, not of ") + name);
+    EXPECT_EQ(record.text("withheld"), nullptr);
+    const bool divergence = std::string(name) == "kl";
+    for (const double p : record.array("p")->values) EXPECT_EQ(std::isnan(p), divergence);
+    const NamedTexts* notes = record.text("notes");
+    EXPECT_EQ(
+        notes != nullptr && notes->values[0].find("kl cannot be negative") != std::string::npos,
+        divergence);
+  }
+}
+
 TEST(VerdictRecord, ItsPageShowsTheParagraphAndEveryUnit) {
   World world = strong_weak_and_idle();
   world.input.positive_control = ControlOutcome::passed;

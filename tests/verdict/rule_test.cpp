@@ -223,6 +223,28 @@ TEST(VerdictRule, FailedPositiveControlWithholds) {
   EXPECT_NE(got.paragraph.find("1.0 is causal and came out undetermined"), std::string::npos);
 }
 
+// Of metrics that cannot be negative a sign says nothing. Intervals and equivalence hold.
+TEST(VerdictRule, DivergencesHaveVerdictsAndNoP) {
+  World world({{.layer = 0, .total = 3, .direct = 3}, {.layer = 0, .total = .01, .direct = .01}},
+              {.given = {0, 1}});
+  for (const std::string& name : choice_names<MetricChoice>()) {
+    world.input.metric = parse_choice<MetricChoice>(name, "metric");
+    const bool divergence = name == "kl" || name == "total-variation" || name == "top1-change" ||
+                            name == "embedding-shift";
+    const VerdictResult got = judge(world.input, with_delta(1));
+    EXPECT_EQ(got.units[0].verdict, Verdict::causal) << name;
+    EXPECT_EQ(got.units[1].verdict, Verdict::no_effect) << name;
+    for (const UnitResult& unit : got.units) {
+      for (const UnitMethodResult& method : unit.methods) {
+        EXPECT_EQ(std::isnan(method.total.p), divergence) << name;
+        EXPECT_EQ(std::isnan(method.total.p_adjusted), divergence) << name;
+        EXPECT_TRUE(method.total.ci_sim.exists()) << name;
+        EXPECT_FALSE(std::isnan(method.equivalence_p)) << name;
+      }
+    }
+  }
+}
+
 // Swapped answers leave no effect to find, however large the effects are; p is uniform.
 TEST(VerdictRule, NegativeControlFindsNothingInLargeEffects) {
   int small = 0;

@@ -48,6 +48,26 @@ TEST(VerdictSentences, LoudAndStrongAreDifferentHeads) {
             std::string::npos);
 }
 
+// Only a difference of two answers turns its sign when they change places.
+TEST(VerdictSentences, MetricsThatASwapDoesNotTurnHaveNoNegativeControl) {
+  World world({{0, -3, -3, -3, 0, 1}, {0, 0, 0, 0, 0, 2}}, {.given = {0}});
+  world.input.positive_control = ControlOutcome::passed;
+  for (const std::string& name : choice_names<MetricChoice>()) {
+    world.input.metric = parse_choice<MetricChoice>(name, "metric");
+    const VerdictResult got = judge(world.input, with_delta(.1));
+    EXPECT_TRUE(got.withheld.empty()) << name;
+    EXPECT_NE(got.paragraph.find("came out as planted."), std::string::npos) << name;
+    const bool swapped = got.paragraph.find("swapped by a coin") != std::string::npos;
+    EXPECT_EQ(swapped, name == "logit-diff") << got.paragraph;
+    EXPECT_EQ(std::isnan(got.negative_control_p), name != "logit-diff") << name;
+    EXPECT_EQ(got.paragraph.find("The control that swaps answer and wrong answer is not run: the "
+                                 "swap turns the sign of logit-diff alone, not of " +
+                                 name + ".") != std::string::npos,
+              name != "logit-diff")
+        << got.paragraph;
+  }
+}
+
 TEST(VerdictSentences, TheLoudestTenAreCounted) {
   std::vector<TrueUnit> units;
   for (int u = 0; u < 30; ++u) {

@@ -31,9 +31,6 @@ struct MetricValue {
   double placebo = 0;
 };
 
-// Whether the metric compares with the clean run, so that its baseline is 0 by definition.
-bool compares_to_clean(MetricChoice metric);
-
 // Throws Error ME10 (exit 2) when the model cannot give the metric: no head, no classifier, no next
 // token.
 void check_metric(MetricChoice metric, const ModelConfig& config);

@@ -104,6 +104,7 @@ struct EffectsTable {
 };
 
 struct EstimateOptions {
+  MetricChoice metric = MetricChoice::logit_diff;  // what the effects are of
   int draws = 10000;
   std::uint64_t seed = 0;
   int threads = 1;
@@ -119,7 +120,8 @@ void add_clusters(const std::vector<int>& clusters, ExperimentRecord& record);
 // undefined, groups, interval_kind, clusters, and what tells the cells apart. NaN effects are left
 // out of the means: n counts the rest, `groups` the clusters that they are in, `undefined` what was
 // left out; `interval_kind` says what the interval is or why there is none (stats/bootstrap.h).
-// Tests are simultaneous over the cells of one method.
+// Tests are simultaneous over the cells of one method. Of a divergence p and p_adjusted are NaN;
+// `notes` says why, and that a loss reads no answers.
 void add_effects(const EffectsTable& table, const EstimateOptions& options,
                  ExperimentRecord& record);
 

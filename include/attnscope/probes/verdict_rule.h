@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attnscope/spec/choices.h"
 #include "attnscope/stats/effects.h"
 #include "attnscope/stats/split.h"
 
@@ -78,9 +79,10 @@ struct JointEffect {
 enum class ControlOutcome { not_run, passed, failed };
 
 struct VerdictInput {
-  std::vector<std::string> units;      // "5.1"
-  std::vector<int> layers;             // of each unit
-  std::vector<int> cluster_of_prompt;  // 0 … clusters − 1
+  MetricChoice metric = MetricChoice::logit_diff;  // what the effects are of
+  std::vector<std::string> units;                  // "5.1"
+  std::vector<int> layers;                         // of each unit
+  std::vector<int> cluster_of_prompt;              // 0 … clusters − 1
   std::vector<Half> half_of_cluster;
   std::vector<MethodEffects> methods;  // at least two; the first is the one the sentences are about
   std::vector<ConditionalEffects> conditional;
@@ -172,7 +174,7 @@ struct VerdictResult {
   std::vector<AttentionResult> attention;  // every measure with every method
   PickedUnits picked;
   std::vector<JointResult> joint;
-  double negative_control_p = 0;
+  double negative_control_p = 0;      // NaN where it was not run, or cannot tell
   std::vector<std::string> withheld;  // why there are no verdicts; empty where there are
   std::string paragraph;
 };

@@ -15,8 +15,8 @@ namespace attnscope {
 // The record has `methods`, `cells` and `effect` (experiment.h). The page also shows, where they
 // are there:
 // - texts: `paragraph` {} the finding in words; `withheld` {} why no verdicts are given, which the
-//   paragraph says too; `notes` {"note"}; `controls`, `control_results` ("passed", "failed" or
-//   "reported") and `control_details`
+//   paragraph says too; `notes` {"note"}; `controls`, `control_results` ("passed", "failed",
+//   "reported" or "not run") and `control_details`
 //   {"control"}; `measures` {"measure"};
 // - numbers by {"method", "cell"} or {"cell"}: intervals, `p_adjusted`, `direct`,
 //   `minimal_detectable` (what could have been found, the largest over methods); by {"cell",

@@ -46,6 +46,15 @@ enum class MetricChoice {
   embedding_shift,  // encoders without a head: 1 − cosine to the clean embedding
 };
 
+// Metrics that compare a run with the one before the change: 0 where nothing changes, never below.
+// The sign of such an effect cannot turn, so that sign flips give it no p.
+bool is_divergence(MetricChoice metric);
+// That, and what to compare such effects with, in lines for a reader; none for other metrics.
+std::vector<std::string> why_no_p(MetricChoice metric);
+
+// Metrics whose effects turn their sign when answer and wrong answer change places.
+bool turns_with_answers(MetricChoice metric);
+
 // What is ablated as one.
 enum class UnitChoice { head, head_pos, kv_group, mlp, attention, neuron };
 

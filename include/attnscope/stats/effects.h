@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -20,7 +21,7 @@ struct EffectEstimate {
   Interval ci;      // pointwise, studentised cluster bootstrap
   Interval ci_sim;  // simultaneous over the units of this table; regular units and points only
   IntervalKind interval_kind = IntervalKind::regular;
-  double p = 0;
+  double p = 0;  // NaN without sign flips
   double p_adjusted = 0;
   double minimal_detectable = 0;
   Variation variation = Variation::full;
@@ -34,9 +35,12 @@ struct EffectTable {
   bool exact = false;   // p by full enumeration
 };
 
+// Effects that cannot be negative take no sign flips: anything above 0 would have the smallest p.
+enum class SignFlips : std::uint8_t { on, off };
+
 // `values` [units, prompts]: the effect of every unit on every prompt.
 EffectTable estimate_effects(std::span<const double> values, std::size_t units,
                              std::span<const int> cluster_of_prompt,
-                             const ResamplingOptions& options);
+                             const ResamplingOptions& options, SignFlips flips = SignFlips::on);
 
 }  // namespace attnscope
