@@ -59,13 +59,15 @@ void check_vocabulary(const std::vector<std::int64_t>& ids, const char* what, st
   }
 }
 
-// Position of the only mask token; −1 without one. Several are an error where answers are read.
-int find_mask(const EncodedPrompt& prompt, const Tokenizer* tokenizer) {
+// Position of the only mask token; −1 without one, and with several where no answer has to fill
+// one.
+int find_mask(const EncodedPrompt& prompt, const Tokenizer* tokenizer, AnswerUse use) {
   const auto mask = tokenizer == nullptr ? std::nullopt : tokenizer->special_ids().mask;
   if (!mask) return -1;
   const auto first = std::find(prompt.ids.begin(), prompt.ids.end(), *mask);
   if (first == prompt.ids.end()) return -1;
   if (std::find(first + 1, prompt.ids.end(), *mask) != prompt.ids.end()) {
+    if (use == AnswerUse::unused) return -1;
     bad_pair("PA05", {.what = "the prompt has several mask tokens", .expected = "one"});
   }
   return static_cast<int>(first - prompt.ids.begin());
@@ -176,8 +178,9 @@ class PairSetBuilder {
     if (use == AnswerUse::label && !pair.label) {
       bad_pair("PA02", {.what = "has no label, which this metric needs"});
     }
-    if (use == AnswerUse::unused || use == AnswerUse::label) return;
-    pair.mask = find_mask(pair.clean, tokenizer_);
+    if (use == AnswerUse::label) return;
+    pair.mask = find_mask(pair.clean, tokenizer_, use);
+    if (use == AnswerUse::unused) return;
     pair.answers = answer_ids(raw, raw.answers, raw.answer_ids, pair);
     if (use != AnswerUse::optional && pair.answers.empty()) {
       bad_pair("PA02", {.what = "has no answer, which this metric needs"});

@@ -498,6 +498,22 @@ TEST(MaskedPairs, TheAnswerFillsTheMask) {
   EXPECT_EQ(plain.pairs[0].answers, Ids{5});  // before the separator
 }
 
+// KL and the like read the prediction at the mask too, though no answer.
+TEST(MaskedPairs, MetricsWithoutAnswersReadTheMask) {
+  const Tokenizer tokenizer = Tokenizer::parse(kMasked, R"({"mask_token": "[MASK]"})", "test");
+  Warnings warnings;
+  const auto mask_of = [&](const std::string& text) {
+    Pair pair;
+    pair.clean.text = text;
+    return encode_pairs({pair}, "--prompt", &tokenizer, {.answers = AnswerUse::unused}, warnings)
+        .pairs[0]
+        .mask;
+  };
+  EXPECT_EQ(mask_of("the [MASK] sat ."), 2);
+  EXPECT_EQ(mask_of("the cat sat ."), -1);
+  EXPECT_EQ(mask_of("the [MASK] sat [MASK]"), -1);
+}
+
 // The published sets of the material, as they are.
 TEST(PublishedPairs, AreRead) {
   const auto file = testing::material("text/circuits/eapig_ioi_llama.csv");

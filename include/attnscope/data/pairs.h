@@ -58,7 +58,7 @@ struct EncodedPair {
   std::optional<std::int64_t> label;
   std::string group;
   int cluster = 0;  // of which draw it is part, by first appearance
-  int mask = -1;    // position of the mask token in `clean`, which the answers then fill
+  int mask = -1;    // position of the only mask token in `clean`, which the answers then fill
   std::map<std::string, std::vector<int>> spans;  // positions of the span columns in `clean`
   std::int64_t line = 0;
 };
