@@ -35,9 +35,15 @@ bool has_values(const EffectView& table, const char* array, int method) {
   return false;
 }
 
+// What the numbers of a method are.
+std::string effect_title(const EffectView& table, int method) {
+  if (table.record().name != "interactions") return "effect";
+  return table.method_name(method) == "joint" ? "joint effect" : table.method_name(method);
+}
+
 std::string table_of(const EffectView& table, int method, const std::vector<int>& cells) {
   std::vector<Table::Column> columns = {{"unit"},
-                                        {"effect", Align::right},
+                                        {effect_title(table, method), Align::right},
                                         {"95 % interval"},
                                         {"p", Align::right},
                                         {"p adjusted", Align::right},

@@ -103,11 +103,15 @@ std::string attribution_of(const ExperimentRecord& record) {
   if (record.array("dla_heads") == nullptr) return "";
   const NamedArray& ends = *record.array("dla_ends");
   const double total = ends.values[ends.values.size() - 4];
-  std::string text = "Of " + escape_untrusted(record.metric) + " " + format_number(total, 4) + ":";
+  std::string text = "Largest contributions of heads and MLPs to the " +
+                     escape_untrusted(record.metric) + " of " + format_number(total, 4) + ":";
+  double rest = total;
   for (const Part& part : largest_parts(record)) {
     text += "  " + part.name + " " + format_number(part.value, 3);
+    rest -= part.value;
   }
-  return text + (std::isfinite(total) ? "\n" : "  (parts that are nan are not listed)\n");
+  return text + (std::isfinite(total) ? "; all the rest adds up to " + format_number(rest, 3) + "\n"
+                                      : "  (parts that are nan are not listed)\n");
 }
 
 std::string means_of(const ExperimentRecord& record) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "attnscope/capture/unfinished.h"
 #include "attnscope/probes/ablation_cells.h"
 #include "attnscope/probes/direct_effects.h"
 #include "attnscope/probes/reference_means.h"
@@ -58,8 +59,20 @@ class AblationJob {
   void open();
   std::vector<PlacedSet> placed_units();
   void check_several() const;
+  void warn_of_few_units();
   MethodValues method_values(const Model& model) const;
   Cells all_cells(const MethodValues& values) const;
+  // Without those of all units but one.
+  std::vector<Cell> cells_of_methods(const Cells& made) const {
+    const auto count = static_cast<std::ptrdiff_t>(methods_.size() * sets_.size());
+    return {made.cells.begin(), made.cells.begin() + count};
+  }
+  // The sweep itself, then what is asked about the largest.
+  std::string stage(const std::string& name) {
+    const std::size_t total =
+        1U + (spec_.float32_rerun > 0 ? 1U : 0U) + (spec_.interactions > 1 ? 1U : 0U);
+    return stage_title(++stage_, total, name);
+  }
   EffectsTable tabulate(const Model& model, const Cells& made, const SweepResult& result,
                         const SweepSettings& settings) const;
   std::vector<TokenRow> reference_rows() const;
@@ -73,7 +86,7 @@ class AblationJob {
   }
   ExperimentRecord interactions(const Model& model, const MethodValues& values,
                                 const std::vector<double>& singles, const SweepSettings& settings,
-                                const std::string& options_json) const;
+                                const std::string& options_json);
   ExperimentRecord rerun_in_float32(const Cells& made, const std::vector<double>& totals,
                                     const SweepSettings& settings, const std::string& options_json);
   bool needs_means() const {
@@ -91,12 +104,14 @@ class AblationJob {
   std::vector<AblationMethod> methods_;
   std::vector<EffectChoice> effects_;
   Warnings warnings_;
+  std::size_t stage_ = 0;  // that runs, from 1
   ExperimentInputs inputs_;
   std::vector<PlacedSet> sets_;      // of this part
   std::vector<PlacedSet> all_sets_;  // of the whole run
   std::vector<SweepPrompt> prompts_;
   std::vector<TokenRow>
-      reference_;  // prompts whose means are used; empty where no method needs one
+      reference_;      // prompts whose means are used; empty where no method needs one
+  at::Tensor vector_;  // of --vector
 };
 
 // The prompts whose means are used: those of --reference, else the corrupt ones, else the clean.
@@ -125,7 +140,7 @@ MethodValues AblationJob::method_values(const Model& model) const {
                                    engine_of(spec_.compute.engine));
   }
   if (has_method(methods_, AblationMethod::vector)) {
-    values.vector = read_vector(spec_.vector_file);
+    values.vector = vector_;
   }
   if (optimal) {
     values.optimal = optimal_constants(
@@ -152,7 +167,7 @@ ExperimentRecord AblationJob::new_record(const std::string& name,
 ExperimentRecord AblationJob::interactions(const Model& model, const MethodValues& values,
                                            const std::vector<double>& singles,
                                            const SweepSettings& settings,
-                                           const std::string& options_json) const {
+                                           const std::string& options_json) {
   const std::size_t n_prompts = prompts_.size();
   std::vector<std::size_t> order = by_size(singles, sets_.size(), n_prompts);
   order.resize(std::min(order.size(), static_cast<std::size_t>(spec_.interactions)));
@@ -168,6 +183,7 @@ ExperimentRecord AblationJob::interactions(const Model& model, const MethodValue
   const Cells cells = make_cells(joint, {methods_[0]}, values, model.config());
   SweepSettings plain = settings;
   plain.store = nullptr;
+  plain.stage = stage("interactions");
   const SweepResult result = run_sweep(model, cells.cells, prompts_, plain);
   EffectsTable table = {.methods = {"joint", "synergy"},
                         .cells = cells.places,
@@ -210,6 +226,7 @@ ExperimentRecord AblationJob::rerun_in_float32(const Cells& made, const std::vec
   }
   SweepSettings plain = settings;
   plain.store = nullptr;
+  plain.stage = stage("rerun_f32");
   const SweepResult result = run_sweep(model, cells, prompts_, plain);
   again.effects = result.effects;
   again.baseline = result.baseline;
@@ -270,12 +287,22 @@ void AblationJob::check_several() const {
   }
 }
 
+// Pairs of more units than there are say nothing more.
+void AblationJob::warn_of_few_units() {
+  if (static_cast<std::size_t>(spec_.interactions) <= all_sets_.size()) return;
+  warnings_.add("--interactions " + std::to_string(spec_.interactions) + ": there are only " +
+                count_of(all_sets_.size(), "unit") + ", and each two of them are measured");
+}
+
 // Everything that needs no weights: inputs, units, prompts and their donors.
 void AblationJob::open() {
+  if (has_method(methods_, AblationMethod::optimal)) check_has_gradient(spec_.metric.metric);
+  if (has_method(methods_, AblationMethod::vector)) vector_ = read_vector(spec_.vector_file);
   inputs_ = open_inputs(measured_inputs(spec_, CorruptUse::optional), warnings_);
   prompts_ = sweep_prompts(inputs_, {.metric = spec_.metric});
   all_sets_ = placed_units();
   check_several();
+  warn_of_few_units();
   sets_ = part_of_list(all_sets_, spec_.shard, "unit");
   if (has_method(methods_, AblationMethod::resample)) {
     draw_donors(prompts_, clusters_of(inputs_.pairs), spec_.compute.seed);
@@ -287,13 +314,17 @@ void AblationJob::open() {
   warn_of_own_values(methods_, prompts_, reference_, warnings_);
 }
 
-// Every method on every unit, then all units but one. A plan needs no values: what the units become
-// costs the same.
+// Every method on every unit, then all units but one. A plan needs no values that are computed:
+// what the units become costs the same. --vector is at hand, and its length is looked at.
 Cells AblationJob::all_cells(const MethodValues& values) const {
   const ModelConfig& config = inputs_.checkpoint.config;
-  const std::vector<AblationMethod> methods =
-      spec_.output.dry_run ? std::vector<AblationMethod>(methods_.size(), AblationMethod::zero)
-                           : methods_;
+  std::vector<AblationMethod> methods = methods_;
+  if (spec_.output.dry_run) {
+    std::replace_if(
+        methods.begin(), methods.end(),
+        [](AblationMethod method) { return method != AblationMethod::vector; },
+        AblationMethod::zero);
+  }
   Cells made = make_cells(sets_, methods, values, config);
   if (!spec_.leave_one_in) return made;
   for (const PlacedSet& rest : part_of_list(all_but_one(all_sets_), spec_.shard, "unit")) {
@@ -322,9 +353,8 @@ EffectsTable AblationJob::tabulate(const Model& model, const Cells& made, const 
   };
   if (wants(EffectChoice::total)) add_methods(result.effects, "");
   if (wants(EffectChoice::direct)) {
-    const auto n_cells = static_cast<std::ptrdiff_t>(methods_.size() * sets_.size());
-    const std::vector<Cell> cells(made.cells.begin(), made.cells.begin() + n_cells);
-    add_methods(direct_effects(model, cells, prompts_, settings).effects, " (direct)");
+    add_methods(direct_effects(model, cells_of_methods(made), prompts_, settings).effects,
+                " (direct)");
   }
   if (spec_.leave_one_in) {
     add("leave one in (" + choice_name(methods_[0]) + ")", result.effects, methods_.size());
@@ -340,8 +370,12 @@ ExperimentResult AblationJob::run() {
   outcome.part = part_of_run(spec_.shard);
   const Model model =
       load_model(inputs_.checkpoint, spec_.compute, strictness_of(spec_.strict), warnings_);
-  const MethodValues values = spec_.output.dry_run ? MethodValues{} : method_values(model);
+  const MethodValues values =
+      spec_.output.dry_run ? MethodValues{.vector = vector_} : method_values(model);
   const Cells made = all_cells(values);
+  if (wants(EffectChoice::direct)) {
+    check_direct_effects(model.config(), cells_of_methods(made), prompts_, spec_.metric.metric);
+  }
   SweepSettings settings = sweep_settings(spec_.metric, spec_.sweep, spec_.compute, context_);
   const SweepPlan plan = plan_sweep(model, made.cells, prompts_, settings);
   outcome.cells = plan.cells;
@@ -357,6 +391,7 @@ ExperimentResult AblationJob::run() {
   std::optional<OutputStore> store;
   if (output.sweep() != nullptr) settings.store = &store.emplace(*output.sweep(), 0);
 
+  settings.stage = stage("ablate");
   const SweepResult result = run_sweep(model, made.cells, prompts_, settings);
   outcome.cells_per_second =
       result.seconds > 0 ? static_cast<double>(plan.runs) / result.seconds : 0;
@@ -383,7 +418,7 @@ ExperimentResult AblationJob::run() {
 }  // namespace
 
 ExperimentResult run_ablation(const AblateSpec& spec, const ExperimentContext& context) {
-  return AblationJob(spec, context).run();
+  return saying_what_is_kept(spec.output, [&] { return AblationJob(spec, context).run(); });
 }
 
 }  // namespace attnscope

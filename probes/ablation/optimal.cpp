@@ -132,20 +132,23 @@ double mean_effect(const SweepResult& result, std::int64_t cell) {
 
 }  // namespace
 
+void check_has_gradient(MetricChoice metric) {
+  if (metric == MetricChoice::logit_diff || metric == MetricChoice::log_prob ||
+      metric == MetricChoice::loss) {
+    return;
+  }
+  throw Error(ErrorKind::input, "AB31",
+              {.where = "--method optimal",
+               .what = "the best constant is found by gradients, which this metric does not give",
+               .expected = "--metric logit-diff, log-prob or loss"});
+}
+
 std::map<std::string, at::Tensor> optimal_constants(const Model& model,
                                                     const std::vector<UnitSet>& sets,
                                                     const std::vector<SweepPrompt>& prompts,
                                                     const MethodValues& values,
                                                     const OptimalOptions& options) {
-  const bool differentiable = options.metric == MetricChoice::logit_diff ||
-                              options.metric == MetricChoice::log_prob ||
-                              options.metric == MetricChoice::loss;
-  if (!differentiable) {
-    throw Error(ErrorKind::input, "AB31",
-                {.where = "--method optimal",
-                 .what = "the best constant is found by gradients, which this metric does not give",
-                 .expected = "--metric logit-diff, log-prob or loss"});
-  }
+  check_has_gradient(options.metric);
   std::set<UnitId> units;
   for (const UnitSet& set : sets) {
     for (UnitId unit : set) {
@@ -171,8 +174,11 @@ std::map<std::string, at::Tensor> optimal_constants(const Model& model,
                    .value = candidate};
       cells.push_back({unit_name(unit), {edit}});
     }
-    const SweepResult result = run_sweep(
-        model, cells, prompts, {.metric = options.metric, .verify = 0, .stop = options.stop});
+    const SweepResult result = run_sweep(model, cells, prompts,
+                                         {.metric = options.metric,
+                                          .verify = 0,
+                                          .stop = options.stop,
+                                          .stage = "best constant of " + unit_name(unit)});
     std::size_t cheapest = 0;
     for (std::size_t c = 1; c < cells.size(); ++c) {
       const auto cost = [&](std::size_t i) {

@@ -21,10 +21,13 @@ struct OptimalOptions {
   const std::atomic<bool>* stop = nullptr;
 };
 
+// Throws Error AB31 (exit 2) for metrics without a gradient.
+void check_has_gradient(MetricChoice metric);
+
 // One constant for every unit that occurs in `sets`, by its name. The cost is the metric where less
 // is better (loss, KL), else its negative. Starts at the mean of values.means; of zero, the mean
 // and the end of the descent the cheapest on all prompts is kept, so that the result never costs
-// more than those two. Throws Error AB31 (exit 2) for metrics without a gradient.
+// more than those two. Throws what check_has_gradient() does.
 std::map<std::string, at::Tensor> optimal_constants(const Model& model,
                                                     const std::vector<UnitSet>& sets,
                                                     const std::vector<SweepPrompt>& prompts,

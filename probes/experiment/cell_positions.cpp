@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "attnscope/data/positions.h"
 #include "attnscope/sites/selectors.h"
 #include "attnscope/support/text.h"
 
@@ -21,7 +20,7 @@ bool is_number_or_range(std::string_view part) {
 Places places_of(std::string_view part, const ExperimentInputs& inputs, std::string_view option) {
   Places places;
   for (const EncodedPair& pair : inputs.pairs.pairs) {
-    places.push_back(positions_of(pair.clean, part, option));
+    places.push_back(positions_on(inputs, pair, part, option));
   }
   return places;
 }

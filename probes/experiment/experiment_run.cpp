@@ -9,8 +9,10 @@
 
 #include "attnscope/core/boundary.h"
 #include "attnscope/core/device.h"
+#include "attnscope/data/positions.h"
 #include "attnscope/probes/metric.h"
 #include "attnscope/storage/reader.h"
+#include "attnscope/support/commit.h"
 #include "attnscope/support/error.h"
 #include "attnscope/support/text.h"
 
@@ -87,6 +89,7 @@ std::string sidecar_of(const RunDescription& run, const ExperimentContext& conte
 
 ExperimentInputs open_inputs(const InputRequest& request, Warnings& warnings) {
   ExperimentInputs inputs;
+  inputs.source = request.pairs;
   inputs.checkpoint = open_checkpoint(request.model, {request.strictness}, warnings);
   const Checkpoint& checkpoint = inputs.checkpoint;
   if (!request.out.empty()) {
@@ -103,6 +106,17 @@ ExperimentInputs open_inputs(const InputRequest& request, Warnings& warnings) {
   check_prompts(inputs, request.pairs);
   if (request.metric) warn_of_copies(inputs.pairs, warnings);
   return inputs;
+}
+
+std::vector<int> positions_on(const ExperimentInputs& inputs, const EncodedPair& pair,
+                              std::string_view list, std::string_view option) {
+  try {
+    return positions_of(pair.clean, list, option);
+  } catch (const Error& error) {
+    if (pair.line == 0) throw;
+    rethrow_at(error,
+               error.detail().where + " of the prompt " + pair_place(inputs.source, pair.line));
+  }
 }
 
 ExperimentResult begin_result(const ExperimentInputs& inputs, const ComputeOptions& compute) {
@@ -211,7 +225,7 @@ void ExperimentOutput::finish(const std::vector<ExperimentRecord>& records,
 void check_stop(const ExperimentContext& context) {
   if (context.stop == nullptr || !*context.stop) return;
   throw Error(ErrorKind::interrupted, "EP01",
-              {.what = "stopped", .next = "go on with --resume if -o names a file"});
+              {.what = "stopped by a signal", .next = std::string(kRunItAgain)});
 }
 
 }  // namespace attnscope

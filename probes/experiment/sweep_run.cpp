@@ -6,7 +6,6 @@
 #include <cmath>
 #include <map>
 
-#include "attnscope/data/positions.h"
 #include "attnscope/stats/effects.h"
 #include "attnscope/support/error.h"
 #include "attnscope/support/text.h"
@@ -101,7 +100,7 @@ std::vector<SweepPrompt> sweep_prompts(const ExperimentInputs& inputs,
     prompt.target.wrongs = pair.wrongs;
     prompt.target.label = pair.label.value_or(0);
     if (!options.metric.at.empty()) {
-      prompt.target.at = positions_of(pair.clean, options.metric.at, "--at");
+      prompt.target.at = positions_on(inputs, pair, options.metric.at, "--at");
     } else if (pair.mask >= 0) {
       prompt.target.at = {pair.mask};
     }
@@ -180,6 +179,11 @@ void OutputStore::save(int shard, const std::vector<SweepRow>& rows) {
     stored.numbers["placebo"].push_back(row.placebo);
   }
   output_.commit(first_ + shard, stored);
+}
+
+std::string stage_title(std::size_t number, std::size_t total, const std::string& name) {
+  if (total == 1) return "";
+  return std::to_string(number) + " of " + std::to_string(total) + ": " + name;
 }
 
 void fail_empty_part(std::size_t count, const char* noun, const ShardChoice& shard) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "attnscope/data/positions.h"
+#include "attnscope/capture/unfinished.h"
 #include "attnscope/probes/experiment_run.h"
 #include "attnscope/support/error.h"
 #include "attnscope/support/text.h"
@@ -68,7 +68,8 @@ class LensRun {
   }
 
   std::vector<int> reads_of(const EncodedPair& pair) const {
-    if (!spec_.positions.empty()) return positions_of(pair.clean, spec_.positions, "--positions");
+    if (!spec_.positions.empty())
+      return positions_on(inputs_, pair, spec_.positions, "--positions");
     return {pair.mask >= 0 ? pair.mask : static_cast<int>(pair.clean.size()) - 1};
   }
 
@@ -159,9 +160,7 @@ void fail_on_nan(std::int64_t found) {
                .next = "with --strict a NaN in the weights is an error that names its tensor"});
 }
 
-}  // namespace
-
-ExperimentResult run_lens(const LensSpec& spec, const ExperimentContext& context) {
+ExperimentResult lens(const LensSpec& spec, const ExperimentContext& context) {
   validate(spec);
   Warnings warnings;
   const Strictness strictness = strictness_of(spec.strict);
@@ -208,6 +207,12 @@ ExperimentResult run_lens(const LensSpec& spec, const ExperimentContext& context
   records.erase(records.begin());
   result.prompt_records = std::move(records);
   return result;
+}
+
+}  // namespace
+
+ExperimentResult run_lens(const LensSpec& spec, const ExperimentContext& context) {
+  return saying_what_is_kept(spec.output, [&] { return lens(spec, context); });
 }
 
 }  // namespace attnscope

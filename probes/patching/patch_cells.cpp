@@ -292,6 +292,13 @@ std::vector<PatchGroup> patch_groups(const PatchSpec& spec, const ExperimentInpu
 PatchGroup edge_group(const PatchSpec& spec, const ExperimentInputs& inputs,
                       std::vector<SweepPrompt>& prompts) {
   const ModelConfig& config = inputs.checkpoint.config;
+  if (spec.window > config.n_layers) {
+    throw Error(ErrorKind::input, "PT14",
+                {.where = "--window",
+                 .what = "there are fewer layers",
+                 .expected = "1 to " + std::to_string(config.n_layers),
+                 .got = std::to_string(spec.window)});
+  }
   const int queries = add_position_set(spec.queries, inputs, "--queries", prompts);
   const int keys = add_position_set(spec.keys, inputs, "--keys", prompts);
   check_edges_exist(config, prompts, queries, keys);

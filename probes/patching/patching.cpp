@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 
+#include "attnscope/capture/unfinished.h"
 #include "attnscope/probes/sweep_run.h"
 #include "attnscope/support/error.h"
 #include "attnscope/support/text.h"
@@ -190,6 +191,7 @@ void PatchJob::run_sweeps(const Model& model, const std::vector<PatchGroup>& who
   double seconds = 0;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     std::optional<OutputStore> store;
+    settings.stage = stage_title(g + 1, groups.size(), groups[g].record_name);
     settings.store = nullptr;
     if (output.sweep() != nullptr) {
       settings.store = &store.emplace(*output.sweep(), first_shard[g]);
@@ -213,6 +215,7 @@ void PatchJob::run_paths(const Model& model, const std::vector<SweepPrompt>& pro
       parse_unit_sets(spec_.senders, sizes, UnitKind::head, "--senders"), spec_.shard, "sender");
   const std::vector<ReceiverId> receivers =
       parse_receivers(spec_.receivers.empty() ? "logits" : spec_.receivers, sizes, "--receivers");
+  check_paths(model.config(), senders, receivers);
   outcome.cells = static_cast<std::int64_t>(senders.size());
   const std::string plan = count_of(senders.size(), "sender") + " × " +
                            count_of(prompts.size(), "prompt") +
@@ -290,7 +293,7 @@ ExperimentResult PatchJob::run() {
 }  // namespace
 
 ExperimentResult run_patching(const PatchSpec& spec, const ExperimentContext& context) {
-  return PatchJob(spec, context).run();
+  return saying_what_is_kept(spec.output, [&] { return PatchJob(spec, context).run(); });
 }
 
 }  // namespace attnscope

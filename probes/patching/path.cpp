@@ -11,6 +11,7 @@
 #include "attnscope/capture/memory_sink.h"
 #include "attnscope/core/boundary.h"
 #include "attnscope/core/device.h"
+#include "attnscope/support/commit.h"
 #include "attnscope/support/error.h"
 
 namespace attnscope {
@@ -69,7 +70,7 @@ class PathRunner {
         prompts_(prompts),
         options_(options),
         differs_(senders.size(), false) {
-    check();
+    check_paths(model.config(), senders, receivers);
   }
 
   PathEffects run() {
@@ -94,7 +95,6 @@ class PathRunner {
 
  private:
   bool to_logits() const { return receivers_[0].kind == ReceiverKind::logits; }
-  void check() const;
   void check_senders() const;
   void run_chunk(const std::vector<std::size_t>& chunk, PathEffects& out);
   std::vector<MetricValue> metric(const MetricReader& reader, const RunResult& result,
@@ -114,36 +114,6 @@ class PathRunner {
   std::vector<bool> differs_;  // by sender: its output in A is another than in B
   std::vector<const at::Tensor*> compared_;
 };
-
-void PathRunner::check() const {
-  const bool logits = std::any_of(receivers_.begin(), receivers_.end(), [](const ReceiverId& r) {
-    return r.kind == ReceiverKind::logits;
-  });
-  if (logits && receivers_.size() > 1) {
-    throw Error(ErrorKind::input, "PT11",
-                {.where = "--receivers",
-                 .what = "the logits cannot be patched together with other receivers",
-                 .next = "run them one after the other"});
-  }
-  if (logits) return;
-  for (const UnitSet& sender : senders_) {
-    const bool precedes =
-        std::any_of(receivers_.begin(), receivers_.end(), [&](const ReceiverId& receiver) {
-          return std::any_of(sender.begin(), sender.end(), [&](const UnitId& unit) {
-            const bool same_layer = unit.layer == receiver.layer;
-            const bool attention = unit.kind != UnitKind::mlp;
-            return unit.layer < receiver.layer ||
-                   (same_layer && attention && receiver.kind == ReceiverKind::mlp &&
-                    !model_.config().parallel_block);
-          });
-        });
-    if (precedes) continue;
-    throw Error(ErrorKind::input, "PT12",
-                {.where = "--senders",
-                 .what = unit_set_name(sender) + " lies behind every receiver",
-                 .next = "name receivers of later layers, or logits"});
-  }
-}
 
 void PathRunner::check_senders() const {
   for (std::size_t s = 0; s < senders_.size(); ++s) {
@@ -262,7 +232,8 @@ void PathRunner::run_chunk(const std::vector<std::size_t>& chunk, PathEffects& o
 
   for (std::size_t s = 0; s < senders_.size(); ++s) {
     if (options_.stop != nullptr && *options_.stop) {
-      throw Error(ErrorKind::interrupted, "PT20", {.what = "stopped by a signal"});
+      throw Error(ErrorKind::interrupted, "PT20",
+                  {.what = "stopped by a signal", .next = std::string(kRunItAgain)});
     }
     for (const UnitId& unit : senders_[s]) {
       const HookId hook = output_hook(unit);
@@ -292,6 +263,40 @@ void PathRunner::run_chunk(const std::vector<std::size_t>& chunk, PathEffects& o
 }
 
 }  // namespace
+
+void check_paths(const ModelConfig& config, const std::vector<UnitSet>& senders,
+                 const std::vector<ReceiverId>& receivers) {
+  for (const UnitSet& sender : senders) {
+    for (const UnitId& unit : sender) output_hook(unit);
+  }
+  const bool logits = std::any_of(receivers.begin(), receivers.end(), [](const ReceiverId& r) {
+    return r.kind == ReceiverKind::logits;
+  });
+  if (logits && receivers.size() > 1) {
+    throw Error(ErrorKind::input, "PT11",
+                {.where = "--receivers",
+                 .what = "the logits cannot be patched together with other receivers",
+                 .next = "run them one after the other"});
+  }
+  if (logits) return;
+  for (const UnitSet& sender : senders) {
+    const bool precedes =
+        std::any_of(receivers.begin(), receivers.end(), [&](const ReceiverId& receiver) {
+          return std::any_of(sender.begin(), sender.end(), [&](const UnitId& unit) {
+            const bool same_layer = unit.layer == receiver.layer;
+            const bool attention = unit.kind != UnitKind::mlp;
+            return unit.layer < receiver.layer ||
+                   (same_layer && attention && receiver.kind == ReceiverKind::mlp &&
+                    !config.parallel_block);
+          });
+        });
+    if (precedes) continue;
+    throw Error(ErrorKind::input, "PT12",
+                {.where = "--senders",
+                 .what = unit_set_name(sender) + " lies behind every receiver",
+                 .next = "name receivers of later layers, or logits"});
+  }
+}
 
 PathEffects path_effects(const Model& model, const std::vector<UnitSet>& senders,
                          const std::vector<ReceiverId>& receivers,

@@ -27,6 +27,11 @@ struct PathEffects {
   double own_value_difference = 0;
 };
 
+// Throws Error (exit 2): PT11 `logits` together with other receivers; PT12 a sender that precedes
+// no receiver; PT13 a unit that cannot send.
+void check_paths(const ModelConfig& config, const std::vector<UnitSet>& senders,
+                 const std::vector<ReceiverId>& receivers);
+
 // The four passes, for every sender (heads and MLPs, sets of them) into all receivers at once:
 //   A  the donor runs; what the sender puts out is kept
 //   B  the prompt runs; everything is kept
@@ -34,8 +39,8 @@ struct PathEffects {
 //      would reach the receivers is kept; MLPs and norms are computed anew unless frozen
 //   D  the prompt runs with the receivers' inputs from C; everything behind them is computed anew
 // With the receiver `logits` C's own logits are the result. A receiver `mlp` is what its first
-// matrix puts out. Throws Error (exit 2): PT10 a sender that is the same in both runs, on every
-// prompt; PT11 `logits` together with other receivers; PT12 a receiver that no sender precedes.
+// matrix puts out. Throws what check_paths() does, and Error PT10 (exit 2) of a sender that is the
+// same in both runs, on every prompt.
 PathEffects path_effects(const Model& model, const std::vector<UnitSet>& senders,
                          const std::vector<ReceiverId>& receivers,
                          const std::vector<SweepPrompt>& prompts, const PathOptions& options);

@@ -203,6 +203,12 @@ void DirectChunk::measure(DirectEffects& out) const {
 
 }  // namespace
 
+void check_direct_effects(const ModelConfig& config, const std::vector<Cell>& cells,
+                          const std::vector<SweepPrompt>& prompts, MetricChoice metric) {
+  for (const Cell& cell : cells) check_cell(cell, config);
+  for (const SweepPrompt& prompt : prompts) read_position(prompt, config, metric);
+}
+
 DirectEffects direct_effects(const Model& model, const std::vector<Cell>& cells,
                              const std::vector<SweepPrompt>& prompts,
                              const SweepSettings& settings) {
@@ -211,8 +217,8 @@ DirectEffects direct_effects(const Model& model, const std::vector<Cell>& cells,
     const c10::InferenceMode inference;
     BaseNeeds needs;
     std::size_t donors = 0;
+    check_direct_effects(model.config(), cells, prompts, settings.metric);
     for (const Cell& cell : cells) {
-      check_cell(cell, model.config());
       for (const Edit& edit : cell.edits) {
         needs.clean.insert(edit.hook);
         if (edit.source != ValueSource::donor) continue;

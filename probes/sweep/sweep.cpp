@@ -165,6 +165,7 @@ class Sweep {
 
   SweepPlan plan() const;
   void check_budget(const SweepPlan& plan) const;
+  void check_cells() const;
   SweepResult run();
 
  private:
@@ -177,7 +178,6 @@ class Sweep {
   bool ran_alone(int prompt) const;
   void measure_floor(SweepResult& result) const;
   void verify(SweepResult& result) const;
-  void check_cells() const;
   std::int64_t runs() const { return static_cast<std::int64_t>(cells_.size() * prompts_.size()); }
   void check_stop() const;
   void report(std::size_t measured);
@@ -193,7 +193,6 @@ class Sweep {
   std::mutex mutex_;
   std::atomic<std::int64_t> done_ = 0;  // read by every thread that is told to stop
   std::int64_t kept_ = 0;
-  std::int64_t committed_ = 0;  // shards that a later run finds
 };
 
 SweepPlan Sweep::plan() const {
@@ -211,13 +210,9 @@ SweepPlan Sweep::plan() const {
 void Sweep::check_stop() const {
   if (settings_.stop == nullptr || !*settings_.stop) return;
   throw Error(ErrorKind::interrupted, "SW20",
-              {.where = "sweep",
-               .what = "stopped by a signal after " + count_of(done_.load(), "run") + " of " +
-                       std::to_string(runs()) + "; " +
-                       (committed_ > 0 ? count_of(committed_, "shard") + " of " +
-                                             std::to_string(shards_.size()) + " are kept"
-                                       : std::string("nothing was committed yet")),
-               .next = committed_ > 0 ? "go on with --resume" : "run it again"});
+              {.where = settings_.stage.empty() ? "sweep" : "stage " + settings_.stage,
+               .what = "stopped by a signal after " + std::to_string(done_.load()) + " of " +
+                       count_of(static_cast<std::uint64_t>(runs()), "run")});
 }
 
 void Sweep::report(std::size_t measured) {
@@ -225,6 +220,7 @@ void Sweep::report(std::size_t measured) {
   done_ += static_cast<std::int64_t>(measured);
   if (settings_.progress == nullptr) return;
   ProgressState state;
+  state.stage = settings_.stage;
   state.items_done = done_;
   state.items_total = runs();
   state.tokens_done = done_;
@@ -475,17 +471,13 @@ SweepResult Sweep::run() {
         const auto cells = std::count_if(stored->begin(), stored->end(),
                                          [](const SweepRow& row) { return row.cell >= 0; });
         kept_ += cells;
-        ++committed_;
         report(static_cast<std::size_t>(cells));
         continue;
       }
     }
     const std::vector<SweepRow> rows = run_shard(shards_[s]);
     keep(rows, result);
-    if (settings_.store != nullptr) {
-      settings_.store->save(shard, rows);
-      ++committed_;
-    }
+    if (settings_.store != nullptr) settings_.store->save(shard, rows);
   }
   measure_floor(result);
   verify(result);
@@ -510,6 +502,7 @@ SweepPlan plan_sweep(const Model& model, const std::vector<Cell>& cells,
   const Sweep sweep(model, cells, prompts, settings);
   const SweepPlan plan = sweep.plan();
   sweep.check_budget(plan);
+  sweep.check_cells();
   return plan;
 }
 

@@ -12,7 +12,7 @@
 namespace attnscope {
 namespace {
 
-constexpr int kStages = 4;
+constexpr std::size_t kStages = 4;
 
 // Mean of the effects of one cell.
 double mean_of_row(const SweepResult& result, std::size_t cell) {

@@ -62,6 +62,10 @@ std::string conditional_stage(const VerdictWorld& world);
 std::string random_stage(const VerdictWorld& world);
 std::string joint_stage(const VerdictWorld& world);
 
+// How many sets of other units there can be that are as large as the one removed together, up to
+// more than --matched-sets can ask for.
+std::uint64_t most_matched_sets(std::size_t units, const MeasureOptions& options);
+
 // What its sweeps will cost. What depends on results is the most that it can be.
 std::vector<PlannedStage> plan_verdict(const VerdictWorld& world, const MeasureOptions& options);
 

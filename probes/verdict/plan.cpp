@@ -6,6 +6,9 @@
 namespace attnscope {
 namespace {
 
+// More than --matched-sets can ask for.
+constexpr std::uint64_t kManySets = 1'000'000;
+
 // What a unit becomes costs nothing, so that units are zeroed here whatever the methods are.
 class Planner {
  public:
@@ -82,9 +85,10 @@ class Planner {
   }
 
   PlannedStage joint() const {
+    const auto wanted = static_cast<std::uint64_t>(options_.matched_sets);
     return stage(joint_stage(world_), Certainty::at_most,
                  {cell_of(first_units(options_.joint_units))}, estimation_,
-                 1 + static_cast<std::size_t>(options_.matched_sets));
+                 1 + std::min(wanted, most_matched_sets(world_.units.size(), options_)));
   }
 
   std::vector<Cell> singles() const {
@@ -99,6 +103,15 @@ class Planner {
 };
 
 }  // namespace
+
+std::uint64_t most_matched_sets(std::size_t units, const MeasureOptions& options) {
+  const std::uint64_t chosen =
+      std::min<std::uint64_t>(units, static_cast<std::uint64_t>(options.joint_units));
+  std::uint64_t sets = 1;  // the binomial coefficient, as far as it matters
+  for (std::uint64_t i = 0; i < chosen && sets < kManySets; ++i)
+    sets = sets * (units - i) / (i + 1);
+  return sets - 1;
+}
 
 std::string total_stage(const VerdictWorld& world) {
   return world.label + "effects of every " + world.noun;

@@ -18,11 +18,11 @@ struct Stage {
 class Stages {
  public:
   // `total`: how many there will be. `output`: where shards are kept; null keeps none.
-  Stages(int total, const SweepSettings& settings, SweepOutput* output)
+  Stages(std::size_t total, const SweepSettings& settings, SweepOutput* output)
       : total_(total), settings_(settings), output_(output) {}
 
   // Runs the next one. Without cells there is nothing to do and the result is empty. Throws the
-  // errors of run_sweep(); one that was stopped says in which stage, and how to go on.
+  // errors of run_sweep(); one that was stopped says in which stage.
   SweepResult run(const Stage& stage, const Model& model, const std::vector<Cell>& cells,
                   const std::vector<SweepPrompt>& prompts);
 
@@ -30,10 +30,10 @@ class Stages {
   double runs_per_second() const { return seconds_ > 0 ? runs_ / seconds_ : 0; }
 
  private:
-  int total_;
+  std::size_t total_;
   SweepSettings settings_;
   SweepOutput* output_;
-  int number_ = 0;  // of the stage that runs, from 1
+  std::size_t number_ = 0;  // of the stage that runs, from 1
   double runs_ = 0;
   double seconds_ = 0;
 };

@@ -7,6 +7,8 @@
 #include <map>
 #include <optional>
 
+#include "attnscope/capture/unfinished.h"
+#include "attnscope/probes/direct_effects.h"
 #include "attnscope/probes/random_model.h"
 #include "attnscope/probes/reference_means.h"
 #include "attnscope/probes/sweep_run.h"
@@ -41,6 +43,7 @@ class VerdictJob {
   VerdictWorld random_world(const Model& random) const;
   void check_groups() const;
   void warn_of_unchanged(const VerdictWorld& world);
+  void warn_of_few_sets(const VerdictWorld& world);
   void add_placebo(std::vector<SweepPrompt>& prompts) const;
   int add_source(std::vector<SweepPrompt>& prompts) const;
   MeasureOptions measure_options() const;
@@ -90,6 +93,18 @@ void VerdictJob::warn_of_unchanged(const VerdictWorld& world) {
     reference.push_back(world.has_corrupt ? prompt.donors.front() : prompt.row);
   }
   warn_of_own_values(methods_, world.prompts, reference, warnings_);
+}
+
+// A default that is too much for a small model is nobody's mistake.
+void VerdictJob::warn_of_few_sets(const VerdictWorld& world) {
+  const std::uint64_t most = most_matched_sets(world.units.size(), measure_options());
+  if (spec_.matched_sets == VerdictSpec{}.matched_sets ||
+      static_cast<std::uint64_t>(spec_.matched_sets) <= most) {
+    return;
+  }
+  warnings_.add("--matched-sets " + std::to_string(spec_.matched_sets) + ": of " +
+                count_of(world.units.size(), world.noun) + " there are at most " +
+                count_of(most, "other set") + " as large as that of the strongest");
 }
 
 // A logit difference of the answers of two prompts of other clusters; all prompts get one or none.
@@ -368,6 +383,8 @@ ExperimentResult VerdictJob::run() {
       load_model(inputs_.checkpoint, spec_.compute, strictness_of(spec_.strict), warnings_);
   const VerdictWorld heads = world_of(model, UnitKind::head);
   warn_of_unchanged(heads);
+  warn_of_few_sets(heads);
+  check_direct_effects(model.config(), {}, heads.prompts, spec_.metric.metric);
   const std::string plan = plan_stages(model, heads, outcome);
   announce_plan(plan, context_, outcome);
   if (!html_path().empty()) check_can_write(html_path(), html_mode());
@@ -382,7 +399,7 @@ ExperimentResult VerdictJob::run() {
     return outcome;
   }
   MeasureOptions options = measure_options();
-  Stages stages(static_cast<int>(outcome.stages.size()), options.sweep, output.sweep());
+  Stages stages(outcome.stages.size(), options.sweep, output.sweep());
   options.stages = &stages;
   const PositiveControl control = run_positive_control(options.sweep, spec_.compute.seed);
   std::vector<ExperimentRecord> records = {
@@ -405,7 +422,7 @@ ExperimentResult VerdictJob::run() {
 }  // namespace
 
 ExperimentResult run_verdict(const VerdictSpec& spec, const ExperimentContext& context) {
-  return VerdictJob(spec, context).run();
+  return saying_what_is_kept(spec.output, [&] { return VerdictJob(spec, context).run(); });
 }
 
 }  // namespace attnscope

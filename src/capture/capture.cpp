@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "attnscope/capture/run_choices.h"
+#include "attnscope/capture/unfinished.h"
 #include "attnscope/checkpoint/checkpoint.h"
 #include "attnscope/core/boundary.h"
 #include "attnscope/core/device.h"
@@ -231,14 +232,8 @@ class CaptureJob {
     Output& output = output_.emplace(output_options(hashes), warnings_);
     result_.heads = HeadSummary(heads_per_layer(checkpoint_.config));
     std::vector<bool> computed(result_.plan.shards.size(), false);
-    try {
-      if (!output.complete()) run_shards(output, hashes, computed);
-      result_.sha256 =
-          output.complete() ? sha256_of_file(spec_.output.out, "CA33") : output.finish();
-    } catch (const Error& error) {
-      if (error.kind() == ErrorKind::interrupted) say_what_is_kept(output);
-      throw;
-    }
+    if (!output.complete()) run_shards(output, hashes, computed);
+    result_.sha256 = output.complete() ? sha256_of_file(spec_.output.out, "CA33") : output.finish();
     if (std::find(computed.begin(), computed.end(), false) != computed.end()) {
       add_from_file(spec_.output.out, result_.plan, computed, result_.heads);
     }
@@ -282,21 +277,6 @@ class CaptureJob {
   std::optional<ShardId> part() const {
     if (spec_.shard.count == 1) return std::nullopt;
     return ShardId{spec_.shard.index - 1, spec_.shard.count};
-  }
-
-  // Throws the error of a stopped run.
-  [[noreturn]] static void say_what_is_kept(const Output& output) {
-    int kept = 0;
-    for (int shard = 0; shard < output.shards(); ++shard)
-      kept += output.is_committed(shard) ? 1 : 0;
-    if (kept == 0) {
-      throw Error(ErrorKind::interrupted, "CA40",
-                  {.what = "stopped; nothing was committed yet", .next = "run it again"});
-    }
-    throw Error(ErrorKind::interrupted, "CA40",
-                {.what = "stopped; " + std::to_string(kept) + " of " +
-                         std::to_string(output.shards()) + " shards are kept",
-                 .next = "go on with --resume"});
   }
 
   void run_shards(Output& output, const InputHashes& hashes, std::vector<bool>& computed) {
@@ -353,9 +333,7 @@ class CaptureJob {
   std::optional<Output> output_;
 };
 
-}  // namespace
-
-CaptureResult run_capture(const CaptureSpec& spec, const CaptureContext& context) {
+CaptureResult capture(const CaptureSpec& spec, const CaptureContext& context) {
   const Clock::time_point start = Clock::now();
   validate(spec);
   CaptureResult result;
@@ -388,6 +366,12 @@ CaptureResult run_capture(const CaptureSpec& spec, const CaptureContext& context
   result.seconds = seconds_since(start);
   job.write_sidecar(prompts.skipped);
   return result;
+}
+
+}  // namespace
+
+CaptureResult run_capture(const CaptureSpec& spec, const CaptureContext& context) {
+  return saying_what_is_kept(spec.output, [&] { return capture(spec, context); });
 }
 
 }  // namespace attnscope

@@ -66,7 +66,7 @@ AttentionLayer layer_of(const AttentionStatistics& s) {
 
 void check_stop(const std::atomic<bool>* stop) {
   if (stop == nullptr || !*stop) return;
-  throw Error(ErrorKind::interrupted, "CA40", {.what = "stopped"});
+  throw Error(ErrorKind::interrupted, "CA40", {.what = "stopped by a signal"});
 }
 
 AttentionPlan attention_plan(const ModelConfig& config, const CapturePlan& plan, int prompt,

@@ -42,7 +42,7 @@ constexpr const char* kNoGpu = "no GPU was found, though this LibTorch was built
                .next = "use --device cpu, or " + next});
 }
 
-c10::Device gpu(std::string_view text, int index) {
+c10::Device gpu(std::string_view text, std::int64_t index) {
   const int count = visible_gpus();
   if (count == 0 && !is_cuda_build()) {
     fail_no_gpu(text, kNoCuda, "build attnscope with a CUDA LibTorch");
@@ -91,7 +91,7 @@ c10::Device parse_device(std::string_view text) {
   if (text == "cuda") return gpu(text, 0);
   if (text.starts_with(kCudaPrefix)) {
     const std::optional<std::int64_t> index = parse_integer(text.substr(kCudaPrefix.size()));
-    if (index && *index >= 0 && *index < 64) return gpu(text, static_cast<int>(*index));
+    if (index && *index >= 0) return gpu(text, *index);
   }
   throw Error(ErrorKind::input, "CO11",
               {.where = "--device",

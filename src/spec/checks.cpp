@@ -1,6 +1,7 @@
 #include "checks.h"
 
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "attnscope/support/error.h"
@@ -44,7 +45,7 @@ void check_device(const std::string& device) {
   if (device == "auto" || device == "cpu" || device == "cuda") return;
   const bool numbered = device.starts_with("cuda:");
   const auto index = numbered ? parse_integer(std::string_view(device).substr(5)) : std::nullopt;
-  if (index && *index >= 0 && *index < 256) return;
+  if (index && *index >= 0) return;
   refuse("--device", "unknown device", "auto, cpu, cuda or cuda:N", quote(device));
 }
 
@@ -52,6 +53,19 @@ void check_list(const std::string& list, const char* option) {
   if (list.empty()) return;
   for (const std::string& part : split(list, ',')) {
     if (trim(part).empty()) refuse(option, "an empty part in the list", "", quote(list));
+  }
+}
+
+void check_names(const std::string& list, const char* option) {
+  check_list(list, option);
+  std::set<std::set<std::string>> seen;
+  for (const std::string& part : split(list, ',')) {
+    const std::vector<std::string> joined = split(part, '+');
+    std::set<std::string> names;
+    for (const std::string& name : joined) names.emplace(trim(name));
+    if (names.size() == joined.size() && seen.insert(names).second) continue;
+    refuse(option, "names " + quote(trim(part)) + (names.size() < joined.size() ? "" : " twice"),
+           "each name once", quote(list));
   }
 }
 

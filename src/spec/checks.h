@@ -24,6 +24,8 @@ void check_result_name(const std::string& out);
 void check_device(const std::string& device);
 // What no model could accept: an empty part of a list. The rest waits for the model.
 void check_list(const std::string& list, const char* option);
+// Names that stand for cells of a sweep: each once, also those that are joined by "+".
+void check_names(const std::string& list, const char* option);
 void check_text(const std::optional<std::string>& text, const char* option, InvalidUtf8 policy);
 void check_compute(const ComputeOptions& compute);
 void check_shard(const ShardChoice& shard);

@@ -35,7 +35,12 @@ json bytes_to_json(const std::string& bytes) {
 }
 
 std::string bytes_from_json(const JsonObject& object, std::string_view key) {
-  if (!object.require(key).is_object()) return object.string(key);
+  const json& value = object.require(key);
+  if (value.is_array()) {
+    object.fail(key, "", R"(a string; a list of names is one string such as "zero,mean")",
+                json_type_name(value));
+  }
+  if (!value.is_object()) return object.string(key);
   const JsonObject wrapped = object.object(key);
   wrapped.forbid_unknown_keys({"hex"});
   const std::string hex = wrapped.string("hex");

@@ -129,8 +129,8 @@ void check_units(const AblateSpec& s) {
   const std::string unit = "--unit " + choice_name(s.unit);
   const bool of_heads = s.unit == UnitChoice::head || s.unit == UnitChoice::head_pos ||
                         s.unit == UnitChoice::kv_group;
-  check_list(s.heads, "--heads");
-  check_list(s.neurons, "--neurons");
+  check_names(s.heads, "--heads");
+  check_names(s.neurons, "--neurons");
   check_list(s.positions, "--positions");
   if (!s.heads.empty() && !of_heads) {
     refuse("--heads", "contradicts " + unit, "--unit head, head-pos or kv-group");
@@ -161,8 +161,8 @@ void refuse_beside_sites(const PatchSpec& s, const std::string& option) {
 }
 
 void check_paths(const PatchSpec& s) {
-  check_list(s.senders, "--senders");
-  check_list(s.receivers, "--receivers");
+  check_names(s.senders, "--senders");
+  check_names(s.receivers, "--receivers");
   if (!s.senders.empty() && s.receivers.empty()) {
     refuse("--receivers", "is missing; --senders needs it", "", "", "e.g. --receivers logits");
   }
@@ -285,8 +285,8 @@ void validate(const PatchSpec& s) {
   check_sharded_sweep(s);
   check_paths(s);
   check_edges(s);
-  check_list(s.sites, "--site");
-  check_list(s.heads, "--heads");
+  check_names(s.sites, "--site");
+  check_names(s.heads, "--heads");
   check_list(s.positions, "--positions");
   static const std::vector<std::string> kBy = {"", "layer,pos", "layer,head", "layer,head,pos"};
   if (!contains(kBy, s.by)) {

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cctype>
 
+#include "attnscope/support/commit.h"
 #include "attnscope/support/error.h"
 #include "attnscope/support/file.h"
 #include "attnscope/support/utf8.h"
@@ -96,7 +97,7 @@ void throw_h5(Context& context, const char* code, const std::string& object,
                .what = text,
                .next = no_memory ? "raise the limit on memory, or ask for less"
                        : context.writing
-                           ? "look at the free space of the disk, then run it again"
+                           ? "look at the free space of the disk, then " + std::string(kRunItAgain)
                            : "the file is damaged or cut off: copy it again, or make it anew"});
 }
 

@@ -78,6 +78,15 @@ std::string part_name(const std::optional<ShardId>& part) {
 
 }  // namespace
 
+int kept_shards(const std::string& path) {
+  std::error_code absent;
+  int count = 0;
+  for (const auto& entry : fs::directory_iterator(path + ".parts", absent)) {
+    count += entry.path().extension() == ".h5" ? 1 : 0;
+  }
+  return count;
+}
+
 struct Output::State {
   OutputOptions options;
   std::optional<FileLock> lock;
@@ -129,11 +138,7 @@ struct Output::State {
 };
 
 bool Output::State::holds_shards() const {
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(parts(), error)) {
-    if (entry.path().extension() == ".h5") return true;
-  }
-  return false;
+  return kept_shards(options.path) > 0;
 }
 
 void Output::State::remove_parts() const noexcept {

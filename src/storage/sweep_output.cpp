@@ -136,12 +136,6 @@ int SweepOutput::begin_stage(const SweepStage& stage, int count) {
   return first;
 }
 
-int SweepOutput::committed() const {
-  int count = 0;
-  for (int shard = 0; shard < shards(); ++shard) count += is_committed(shard) ? 1 : 0;
-  return count;
-}
-
 void SweepOutput::commit(int shard, const SweepRows& rows) {
   FileInfo info = options_.file;
   info.shard = ShardId{shard, shards()};

@@ -14,11 +14,11 @@ namespace attnscope {
 namespace {
 
 [[noreturn]] void fail(const std::string& path, const std::string& what, int error,
-                       const std::string& next = "") {
+                       const std::string& next = "look at the disk, then ") {
   throw Error(ErrorKind::output, "OU11",
               {.where = escape_untrusted(path, 4096),
                .what = what + ": " + std::strerror(error),
-               .next = next});
+               .next = next + std::string(kRunItAgain)});
 }
 
 // A signal may end an fsync before it has begun to matter.
@@ -49,7 +49,7 @@ void commit_file(const std::string& temporary, const std::string& path, WriteMod
   ::close(fd);
   if (synced != 0) {
     ::unlink(temporary.c_str());
-    fail(path, "cannot sync to disk", sync_error, "check the disk, then run again");
+    fail(path, "cannot sync to disk", sync_error);
   }
   // link() fails when the name exists, rename() replaces it.
   const bool create = mode == WriteMode::create;

@@ -85,17 +85,40 @@ def pairs_file():
     return path
 
 
-def stop_once_it_keeps_shards(arguments, out, number):
-    """Runs attnscope with `arguments` and `-o out`, sends the signal when OUT.parts is there, and
-    returns the exit status (0: it was done before) and what it wrote to stderr."""
+def kept_shards(out):
+    """How many finished shards lie beside the file that a run would have written."""
+    return len(list(pathlib.Path(f"{out}.parts").glob("*.h5")))
+
+
+def stop_once_it_keeps_shards(arguments, out, number, shards=0):
+    """Runs attnscope with `arguments` and `-o out`, sends the signal when OUT.parts is there and
+    holds so many, and returns the exit status (0: it was done before) and what it wrote to
+    stderr."""
     process = subprocess.Popen([ATTNSCOPE, *map(str, arguments), "-o", out],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     parts = pathlib.Path(f"{out}.parts")
     end = time.monotonic() + 60
-    while not parts.exists() and process.poll() is None and time.monotonic() < end:
+    while ((not parts.exists() or kept_shards(out) < shards) and process.poll() is None
+           and time.monotonic() < end):
         time.sleep(0.01)
     process.send_signal(number)
     _, err = process.communicate(timeout=60)
+    return process.returncode, err
+
+
+def stop_at_once(arguments, number):
+    """Runs attnscope with `arguments` and sends the signal as soon as it would not be killed by it."""
+    process = subprocess.Popen([ATTNSCOPE, *map(str, arguments)], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    end = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < end:
+        status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+        caught = re.search(r"^SigCgt:\s*(\w+)", status, re.M)
+        if caught and int(caught[1], 16) >> (number - 1) & 1:
+            break
+        time.sleep(0.01)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=120)
     return process.returncode, err
 
 

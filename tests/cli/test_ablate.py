@@ -107,6 +107,15 @@ class Printed(CliTest):
             self.assertAlmostEqual(sum(cell["per_prompt"]) / 4, cell["effect"], places=9)
         self.assertNotIn("per_prompt", shown("--limit", "4", "--layers", "0")["cells"][0])
 
+    def test_pairs_of_more_units_than_there_are(self):
+        few = ["--pairs", support.pairs_file(), "--limit", "4", "--heads", "0.0-2"]
+        result = self.assert_ok(ablate(*few, "--interactions", "99"))
+        self.assertIn("--interactions 99: there are only 3 units", result.err)
+        self.assertRegex(result.out, r"joint: 3 effects\nunit +joint effect ")
+        self.assertRegex(result.out, r"synergy: 3 effects\nunit +synergy ")
+        result = self.assert_ok(ablate(*few, "--interactions", "3"))
+        self.assertNotIn("there are only", result.err)
+
     def test_a_dry_run_says_where_it_would_run(self):
         plans = {verb: json.loads(self.assert_ok(
             run(verb, "-m", support.MODEL, "--pairs", support.pairs_file(), "--dry-run", "--json",
@@ -371,6 +380,10 @@ class BadArguments(CliTest):
         self.refused("--heads", "3-1.0", ("backwards",))
         self.refused("--heads", "nueron:1.2", ("neuron",))
         self.refused("--heads", "0.1,,0.2", ("--heads", "empty"))
+        self.refused("--heads", "3.1,3.1", ("--heads", '"3.1" twice', "each name once"))
+        self.refused("--heads", "3.1+3.1", ("--heads", "each name once"))
+        self.refused("--heads", "3.1+4.1,0.1,4.1+3.1", ("--heads", '"4.1+3.1" twice'))
+        self.refused("--unit", "neuron", "--neurons", "0.1,0.1", ("--neurons", "each name once"))
         self.refused("--layers", "99", ("--layers", "0 to 4"))
         self.refused("--layers", "1-", ("--layers",))
         self.refused("--layers", "-1", ("--layers",))
@@ -386,7 +399,7 @@ class BadArguments(CliTest):
         self.refused("--method", "vector", "--vector", self.folder / "absent.npy", ("absent.npy",))
         self.refused("--metric", "logits", ("--metric", "logit-diff"))
         self.refused("--metric", "label-logit", ("label",))
-        self.refused("--at", "99", ("--at",))
+        self.refused("--at", "99", ("--at", "pairs.jsonl:1", "position 0 to 5"))
         self.refused("--effect", "both", ("--effect", "total, direct"))
         self.refused("--interactions", "1", ("--interactions",))
         self.refused("--interactions", "3", "--heads", "1.1", ("--interactions", "1.1"))

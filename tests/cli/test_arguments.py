@@ -29,6 +29,11 @@ class Unknown(CliTest):
         self.assert_error(run(*CAPTURE, "--bos", "aut"), 2, "--bos", '"aut"', "auto")
         self.assert_error(run(*CAPTURE, "--map-dtype", "r11"), 2, "--map-dtype", "r10")
         self.assert_error(run(*CAPTURE, "--device", "gpu"), 2, "--device", "cuda")
+        # A number is a device that may be there.
+        for device in ("cuda:99", "cuda:300"):
+            result = run(*CAPTURE, "--device", device)
+            self.assert_error(result, 3, f"--device {device}: ", "use --device cpu")
+        self.assert_error(run(*CAPTURE, "--device", "cuda:x"), 2, "--device", "cuda:N")
 
     def test_nothing_is_written(self):
         self.assert_error(run(*CAPTURE, "--promt", "x", cwd=self.folder), 2)

@@ -92,6 +92,29 @@ class DryRun(CliTest):
                 self.refused_alike([*arguments, "--budget", "1", "-o", "x.h5"], 4, "--budget")
         self.for_every_command(work)
 
+    def test_options_that_contradict_the_model_or_the_prompts(self):
+        names = commands()
+        (self.folder / "short.json").write_text("[1, 2]")
+        for arguments, parts in (
+                ([*names["ablate"], "--effect", "direct", "--at", "3,4"],
+                 ["--effect direct", "several positions", "--at"]),
+                ([*names["ablate"], "--effect", "direct", "--metric", "loss"],
+                 ["--effect direct", "many positions"]),
+                ([*names["ablate"], "--method", "optimal", "--metric", "rank"],
+                 ["--method optimal", "--metric logit-diff"]),
+                ([*names["ablate"], "--method", "vector", "--vector", "no.npy"],
+                 ["no.npy", "cannot open"]),
+                ([*names["ablate"], "--method", "vector", "--vector", "short.json"], ["length"]),
+                ([*names["patch"], "--senders", "3.1", "--receivers", "0.1.q"],
+                 ["--senders", "behind every receiver"]),
+                ([*names["patch"], "--senders", "neuron:0.1", "--receivers", "logits"],
+                 ["cannot send"]),
+                ([*names["patch"], "--edge", "knockout", "--queries", "last", "--keys", "0",
+                  "--window", "6"], ["--window", "expected 1 to 5, got 6"]),
+                ([*names["verdict"], "--at", "3,4"], ["several positions", "--at"])):
+            with self.subTest(arguments[-4:]):
+                self.refused_alike([*arguments, "-o", "x.h5"], 2, *parts)
+
     def test_the_report_of_a_verdict(self):
         (self.folder / "x.html").write_bytes(b"precious")
         arguments = [*commands()["verdict"], "-o", "x.h5"]

@@ -229,6 +229,77 @@ def started(arguments, until):
     return process
 
 
+class Stopped(CliTest):
+    """What a stopped run says is what lies there, and its advice is taken."""
+
+    def stopped(self, arguments, path, number, shards):
+        status, err = support.stop_once_it_keeps_shards(arguments[1:-2], path, number, shards)
+        if status == 0:
+            self.skipTest("the run was done before the signal came")
+        self.assertEqual(status, 128 + number)
+        kept = support.kept_shards(path)
+        err = err.decode()
+        self.assertRegex(err, r"stopped by a signal after \d+ of \d+ runs; ")
+        if kept == 0:
+            self.assertIn("; nothing was committed yet; run it again", err)
+        else:
+            noun = "shard" if kept == 1 else "shards"
+            self.assertIn(f"; finished so far and kept: {kept} {noun}; go on with --resume", err)
+        return kept, err
+
+    def test_in_the_second_grid_the_shards_of_the_first_count(self):
+        path = self.folder / "x.h5"
+        arguments = [support.ATTNSCOPE, "patch", "-m", support.MODEL, "--pairs",
+                     support.pairs_file(), "--site", "resid_pre,q,z,pattern", "--naive",
+                     "--verify", "0", "--resamples", "500", "--threads", "1", "--quiet", "-o", path]
+        plan = self.assert_ok(run(*arguments[1:], "--dry-run")).out
+        first = int(re.findall(r", (\d+) shards?\n", plan)[0])
+        kept, err = self.stopped(arguments, path, signal.SIGINT, first)
+        self.assertGreaterEqual(kept, first)
+        self.assertIn("stage 2 of 2: patch_layer_head: ", err)
+        self.assert_error(run(*arguments[1:]), 3, "--resume")
+        self.assert_ok(run(*arguments[1:], "--resume"))
+
+    def test_one_sweep_and_the_stages_of_a_verdict(self):
+        for verb, shards in (("ablate", 1), ("verdict", 1), ("ablate", 0), ("verdict", 0)):
+            with self.subTest(verb=verb, shards=shards):
+                path = self.folder / f"{verb}{shards}.h5"
+                arguments = slow(verb, path)
+                kept, err = self.stopped(arguments, path, signal.SIGTERM, shards)
+                self.assertGreaterEqual(kept, shards)
+                if verb == "verdict" and kept:
+                    self.assertRegex(err, r"stage \d of 4: ")
+                # What is advised is not refused.
+                advised = ["--resume"] if kept else []
+                self.assert_ok(run(*arguments[1:], *advised, "--dry-run"))
+
+    def test_without_a_file_nothing_is_kept(self):
+        for verb in ("ablate", "patch", "verdict"):
+            with self.subTest(verb=verb):
+                status, err = support.stop_at_once(slow(verb, "")[1:-2], signal.SIGINT)
+                self.assertEqual(status, 130, err)
+                self.assertRegex(err, r"stopped by a signal after \d+ of \d+ runs?; "
+                                      r"run it again with -o FILE, so that --resume ")
+        for arguments in (["lens"], ["patch", "--senders", "0.0", "--receivers", "logits"]):
+            status, err = support.stop_at_once([*arguments, "-m", support.MODEL, "--pairs",
+                                                support.pairs_file()], signal.SIGINT)
+            if status:  # not done before the signal came
+                self.assertEqual(status, 130, err)
+                self.assertIn("stopped by a signal; run it again\n", err)
+
+    def test_a_disk_that_is_full_later(self):
+        def small_files():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+        path = self.folder / "x.h5"
+        arguments = slow("ablate", path)
+        self.stopped(arguments, path, signal.SIGINT, 1)
+        process = subprocess.run([*arguments, "--resume"], capture_output=True, check=False,
+                                 timeout=120, preexec_fn=small_files)
+        self.assert_error(support.Result(process), 3, "free space", ", then go on with --resume")
+        self.assert_ok(run(*arguments[1:], "--resume", "--dry-run"))
+
+
 class Rivals(CliTest):
     def test_the_second_process_names_the_first(self):
         for verb in ("ablate", "patch", "verdict"):

@@ -1,5 +1,6 @@
 """attnscope lens: what is printed, what is stored, and bad input."""
 import json
+import re
 import unittest
 
 import numpy
@@ -22,6 +23,18 @@ class Printed(CliTest):
         for part in ("the on and", "embedding", "layer 0", "layer 4", "answer logit", "mlp:"):
             self.assertIn(part, result.out)
         self.assertNotIn("layer 5", result.out)
+
+    def test_the_parts_that_are_shown_and_the_rest_are_the_whole(self):
+        for answer, name in ((["--answer", " to"], "answer logit"),
+                             ([], "logit of the model's first choice")):
+            out = self.assert_ok(lens("--prompt", "the on and", *answer)).out
+            line = re.search(rf"Largest contributions of heads and MLPs to the {name} of (\S+):(.*); "
+                             r"all the rest adds up to (\S+)\n", out)
+            parts = [float(value) for value in re.findall(r"  \S+ (\S+)", line[2])]
+            self.assertEqual(len(parts), 10)
+            self.assertEqual(parts, sorted(parts, key=abs, reverse=True))
+            whole = float(line[1])
+            self.assertAlmostEqual(sum(parts) + float(line[3]), whole, delta=0.02 * abs(whole) + 0.05)
 
     def test_means_of_many_prompts(self):
         result = self.assert_ok(lens("--pairs", support.pairs_file(), "--limit", "5"))

@@ -252,6 +252,10 @@ class BadInput(CliTest):
                                ("ln1_scale", "ln1.hook_scale"), ("embed", "hook_embed")):
             self.refused("--site", site, ("--site", shown_as, "resid_pre, ", ", pattern, ",
                                           ", mlp_post, "))
+        self.refused("--site", "z,q,z", ("--site", '"z" twice', "each name once"))
+        self.refused("--site", "z", "--heads", "3.1, 3.1", ("--heads", '"3.1" twice'))
+        self.refused("--positions", "0,77", ("--positions", "position 0 to 5"))
+        self.refused("--positions", '0,"nobody"', ("--positions", "pairs.jsonl:1", "nobody"))
         self.refused("--site", "2.z", ("--site", "single layers", "--layers"))
         self.refused("--edge", "knockout", "--queries", "last", "--keys", "0", "--metric", "kl",
                      "--floor", "1", ("--floor", "recovery"))
@@ -267,6 +271,8 @@ class BadInput(CliTest):
         self.refused("--senders", "1.1", ("--receivers", "missing"))
         self.refused("--receivers", "logits", ("--senders", "missing"))
         self.refused("--senders", "9.9", "--receivers", "logits", ("--senders", "0 to 4"))
+        self.refused("--senders", "1.1,1.1", "--receivers", "logits", ("--senders", "once"))
+        self.refused("--senders", "1.1", "--receivers", "4.0.q,4.0.q", ("--receivers", "once"))
         self.refused("--senders", "1.1", "--receivers", "logit", ("--receivers", "logits"))
         self.refused("--senders", "1.1", "--receivers", "0.1.q", ("--senders", "behind"))
         self.refused("--senders", "1.1", "--receivers", "logits,3.1.q", ("--receivers", "together"))
@@ -298,6 +304,7 @@ class BadInput(CliTest):
             self.refused(*edge, *options, ("--edge",))
         self.refused(*edge, "--heads", "1.1", ("--heads", "layer,head"))
         self.refused(*edge, "--by", "layer,pos", ("--by", "layer,head"))
+        self.refused(*edge, "--window", "99", ("--window", "1 to 5", "99"))
 
     def test_cells_that_never_fire(self):
         self.refused("--edge", "knockout", "--queries", "0-2", "--keys", "4,5",

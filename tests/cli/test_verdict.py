@@ -187,6 +187,12 @@ class Files(CliTest):
         self.assertEqual((found["model"], found["device"], found["dtype"]),
                          (support.MODEL.name, "cpu", "f32"))
 
+    def test_more_matched_sets_than_there_are(self):
+        # Two layers of four heads: 56 sets of five, one of which is that of the strongest.
+        result = self.assert_ok(verdict(*FAST, "--matched-sets", "99999", "--dry-run"))
+        self.assertIn("--matched-sets 99999: of 8 heads there are at most 55 other sets", result.err)
+        self.assertIn(f"at most 56 cells × 24 prompts = {56 * 24} runs", result.out)
+
     def test_a_signal_stops_it_and_resume_gives_the_same_bytes(self):
         arguments = ["--resamples", "500", "--verify", "0", "--threads", "1", "--naive"]
         path = self.folder / "x.h5"

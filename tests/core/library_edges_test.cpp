@@ -70,7 +70,7 @@ TEST(Device, ReadsTheForms) {
 
 TEST(Device, AGpuThatIsNotThereIsNeverReplacedSilently) {
   if (at::hasCUDA()) GTEST_SKIP() << "this machine's LibTorch knows CUDA";
-  for (const char* device : {"cuda", "cuda:0", "cuda:3"}) {
+  for (const char* device : {"cuda", "cuda:0", "cuda:3", "cuda:99", "cuda:4000000000"}) {
     const Error error = error_of([&] { parse_device(device); });
     EXPECT_EQ(error.exit_code(), 3) << device;
     EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);

@@ -317,6 +317,18 @@ TEST(SpecRoundTrip, WrongTypesAreRefused) {
   EXPECT_THROW(envelope_from_json(R"({"verb": "frobnicate", "spec": {}})", "t"), Error);
 }
 
+TEST(SpecRoundTrip, AListWhereNamesAreOneStringSaysHowTheyAreWritten) {
+  try {
+    spec_from_json<AblateSpec>(R"({"method": ["zero"]})", "my.json");
+    FAIL() << "was taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), "SP01");
+    EXPECT_NE(error.detail().what.find("\"method\""), std::string::npos) << error.what();
+    EXPECT_NE(error.detail().expected.find("\"zero,mean\""), std::string::npos) << error.what();
+    EXPECT_EQ(error.detail().got, "an array");
+  }
+}
+
 TEST(SpecFile, IsReadFromDisk) {
   const testing::TempFolder folder;
   std::ofstream(folder.file("s.json")) << R"({"hooks": "z", "topk": 4})";

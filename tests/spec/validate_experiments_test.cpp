@@ -149,6 +149,9 @@ TEST(ValidateAblate, NamesTheOption) {
       {"--vector", [](auto& s) { s.vector_file = "v.npy"; }},
       {"--reference", [](auto& s) { s.reference = "r.txt"; }},
       {"--heads", [](auto& s) { s.heads = "1.1,,2.1"; }},
+      {"--heads", [](auto& s) { s.heads = "1.1,2.1, 1.1"; }},
+      {"--heads", [](auto& s) { s.heads = "1.1+1.1"; }},
+      {"--heads", [](auto& s) { s.heads = "1.1+2.1,2.1 + 1.1"; }},
       {"--heads",
        [](auto& s) {
          s.heads = "1.1";
@@ -204,6 +207,7 @@ TEST(ValidatePatch, NamesTheOption) {
   expect_refusals<PatchSpec>({
       {"--by", [](auto& s) { s.by = "pos,layer"; }},
       {"--site", [](auto& s) { s.sites = "z,,q"; }},
+      {"--site", [](auto& s) { s.sites = "z,q,z"; }},
       {"--receivers", [](auto& s) { s.senders = "9.9"; }},
       {"--senders", [](auto& s) { s.receivers = "logits"; }},
       {"--freeze-mlps", [](auto& s) { s.freeze_mlps = true; }},

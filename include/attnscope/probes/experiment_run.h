@@ -58,6 +58,7 @@ InputRequest measured_inputs(const Spec& spec, CorruptUse corrupt) {
 }
 
 struct ExperimentInputs {
+  PairSource source;
   Checkpoint checkpoint;
   std::optional<Tokenizer> tokenizer;
   PairSet pairs;
@@ -66,6 +67,10 @@ struct ExperimentInputs {
 // Opens and checks all that costs little: no weight is read. Throws Error (exit 2) for a metric
 // that the model cannot give (ME10) and for a pair that it cannot take.
 ExperimentInputs open_inputs(const InputRequest& request, Warnings& warnings);
+
+// Positions of `list` on the clean prompt; an error names the prompt.
+std::vector<int> positions_on(const ExperimentInputs& inputs, const EncodedPair& pair,
+                              std::string_view list, std::string_view option);
 
 // Reads the weights, in the type and on the device that are asked for.
 Model load_model(const Checkpoint& checkpoint, const ComputeOptions& compute, Strictness strictness,

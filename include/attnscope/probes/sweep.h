@@ -111,6 +111,8 @@ struct SweepSettings {
   std::uint64_t budget = 0;          // bytes of working memory; 0 = no limit; refuses only
   const std::atomic<bool>* stop = nullptr;
   ProgressListener* progress = nullptr;
+  std::string
+      stage;  // "2 of 4: edges", said in progress and errors; empty where there is one sweep
   SweepStore* store = nullptr;
 };
 
@@ -159,7 +161,7 @@ struct SweepResult {
 // Half a unit in the last place of the largest of `metrics` in the type of the run.
 double rounding_of(const std::vector<double>& metrics, DType dtype);
 
-// Throws Error (exit 4) over the budget, as run_sweep() would.
+// Throws what run_sweep() would before it runs anything.
 SweepPlan plan_sweep(const Model& model, const std::vector<Cell>& cells,
                      const std::vector<SweepPrompt>& prompts, const SweepSettings& settings);
 

@@ -85,6 +85,9 @@ class OutputStore final : public SweepStore {
   std::optional<SweepStage> stage_;
 };
 
+// "2 of 4: edges", as SweepSettings::stage says it; "" of a run of one sweep.
+std::string stage_title(std::size_t number, std::size_t total, const std::string& name);
+
 // What the record says of a cell beside its name; −1 where there is none.
 struct CellPlace {
   std::string name;

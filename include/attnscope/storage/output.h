@@ -47,6 +47,9 @@ struct ShardRange {
   bool operator==(const ShardRange&) const = default;
 };
 
+// How many finished shards lie in OUT.h5.parts/ beside OUT.h5, which is `path`.
+int kept_shards(const std::string& path);
+
 struct OutputOptions {
   std::string path;  // OUT.h5
   IfExists if_exists = IfExists::refuse;

@@ -79,8 +79,6 @@ class SweepOutput {
   // ShardUse::growing: `count` more shards, which are those of a stage until the next one begins.
   // Returns the number of the first.
   int begin_stage(const SweepStage& stage, int count);
-  // How many of the shards that are known are committed.
-  int committed() const;
   // OUT.h5 is there with this run id: there is nothing left to do.
   bool complete() const { return output_.complete(); }
   bool is_committed(int shard) const { return output_.is_committed(shard); }

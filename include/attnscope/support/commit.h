@@ -10,6 +10,9 @@
 
 namespace attnscope {
 
+// The end of an ErrorDetail::next after which a run with finished shards goes on with --resume.
+inline constexpr std::string_view kRunItAgain = "run it again";
+
 // `temporary` lies in the same folder as `path` and is gone afterwards, also after an error (exit
 // 3). A failed sync removes the file: its pages may already be dropped, so that a second try would
 // succeed without the data being there.
