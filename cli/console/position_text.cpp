@@ -54,12 +54,10 @@ std::string position_notes(const EffectView& table) {
   std::string text = "Prompts differ in length: " + share(first, first_prompts, all);
   if (last != first)
     text += ", position " + std::to_string(last) + " in " + std::to_string(last_prompts);
-  return text +
-         ". Such columns mix the last tokens of some prompts\nwith earlier ones of others, and "
-         "stand "
-         "last in the table where fewer than half have them. To compare\nlike with like: "
-         "--positions "
-         "last, or the name of a column that holds words of the prompt.\n";
+  return text + ". Such columns mix the last tokens of some prompts\n" +
+         "with earlier ones of others, and stand last in the table where fewer than half have " +
+         "them. To compare\nlike with like: --positions last, or the name of a column that holds " +
+         "words of the prompt.\n";
 }
 
 }  // namespace attnscope::console

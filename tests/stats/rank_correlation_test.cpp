@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attnscope/support/philox.h"
+#include "testing/pairwise_tau.h"
 
 namespace attnscope {
 namespace {
@@ -64,21 +65,6 @@ TEST(RankCorrelation, NullVariance) {
   EXPECT_NEAR(squares / kRepeats, 50.0 / 810, .003);
 }
 
-// Pairs one by one, of the same stratum only.
-double slow_stratified(const Values& x, const Values& y, const std::vector<int>& strata) {
-  double score = 0, x_untied = 0, y_untied = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      if (strata[i] != strata[j] || std::isnan(x[i] + y[i] + x[j] + y[j])) continue;
-      const double dx = x[i] - x[j], dy = y[i] - y[j];
-      score += dx * dy > 0 ? 1 : dx * dy < 0 ? -1 : 0;
-      x_untied += dx != 0 ? 1 : 0;
-      y_untied += dy != 0 ? 1 : 0;
-    }
-  }
-  return score / std::sqrt(x_untied * y_untied);
-}
-
 TEST(RankCorrelation, StratifiedEqualsPairsOneByOne) {
   Philox random(11, 0);
   for (int round = 0; round < 50; ++round) {
@@ -91,7 +77,7 @@ TEST(RankCorrelation, StratifiedEqualsPairsOneByOne) {
       strata.push_back(static_cast<int>(random.below(4)));
     }
     x[0] = std::numeric_limits<double>::quiet_NaN();
-    const double want = slow_stratified(x, y, strata);
+    const double want = testing::pairwise_tau_b(x, y, strata);
     const double got = stratified_tau_b(x, y, strata);
     if (std::isnan(want)) {
       EXPECT_TRUE(std::isnan(got));

@@ -8,6 +8,7 @@
 
 #include "attnscope/render/effect_view.h"
 #include "attnscope/render/report.h"
+#include "testing/pairwise_tau.h"
 #include "worlds.h"
 
 namespace attnscope {
@@ -55,22 +56,6 @@ TEST(VerdictRecord, HoldsWhatTheRuleSays) {
   for (const double tau : record.array("rank_correlation")->values) EXPECT_FALSE(std::isnan(tau));
 }
 
-// τ-b from the definition: pairs of a layer one by one.
-double slow_tau(const std::vector<double>& x, const std::vector<double>& y,
-                const std::vector<std::int64_t>& layers) {
-  double score = 0, untied_x = 0, untied_y = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      if (layers[i] != layers[j] || std::isnan(x[i] + y[i] + x[j] + y[j])) continue;
-      const double dx = x[i] - x[j], dy = y[i] - y[j];
-      score += dx * dy > 0 ? 1 : dx * dy < 0 ? -1 : 0;
-      untied_x += dx != 0 ? 1 : 0;
-      untied_y += dy != 0 ? 1 : 0;
-    }
-  }
-  return score / std::sqrt(untied_x * untied_y);
-}
-
 // Who reads the file gets the stored correlations from effect_all and attention_all, and the
 // stored effects from those of each prompt and the halves.
 TEST(VerdictRecord, ItsNumbersFollowFromItsArrays) {
@@ -101,7 +86,7 @@ TEST(VerdictRecord, ItsNumbersFollowFromItsArrays) {
     for (std::size_t a = 0; a < 2; ++a) {
       std::vector<double> loudness;
       for (std::size_t u = 0; u < 12; ++u) loudness.push_back(attention.values[u * 2 + a]);
-      EXPECT_NEAR(slow_tau(loudness, sizes, record.integer("layers")->values),
+      EXPECT_NEAR(testing::pairwise_tau_b(loudness, sizes, record.integer("layers")->values),
                   taus.values[m * 2 + a], 1e-12);
     }
   }
