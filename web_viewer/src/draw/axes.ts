@@ -1,0 +1,139 @@
+/** Token labels along a map, stepped when they would crowd, and the grid of large cells. */
+
+import type { Ink } from './ink';
+import { short } from '../model/numbers';
+import type { Size, Viewport } from './viewport';
+
+/** Room for one label across its reading direction. */
+const LINE = 15;
+const NUMBER_CELL = 34;
+
+/** Every how many cells a label stands: 1, 2, 5, 10, 20 … */
+export function labelStep(cellPixels: number): number {
+  const wanted = LINE / cellPixels;
+  if (wanted <= 1) return 1;
+  const power = 10 ** Math.floor(Math.log10(wanted));
+  return [1, 2, 5, 10].map((m) => m * power).find((step) => step >= wanted) ?? 10 * power;
+}
+
+export interface AxisOptions {
+  labels: readonly string[];
+  /** Numbers of the positions; those of the cells where a map holds some only. */
+  positions: readonly number[] | null;
+  /** Cells drawn in the accent colour. */
+  marked: ReadonlySet<number>;
+  /** Room for labels, in pixels. */
+  room: number;
+}
+
+function fitted(context: CanvasRenderingContext2D, text: string, room: number): string {
+  if (context.measureText(text).width <= room) return text;
+  let cut = text;
+  while (cut.length > 1 && context.measureText(`${cut}…`).width > room) cut = cut.slice(0, -1);
+  return `${cut}…`;
+}
+
+/** Labels of rows, right-aligned at x = room, from the top of the map down. */
+export function drawRowLabels(
+  context: CanvasRenderingContext2D,
+  ink: Ink,
+  view: Viewport,
+  screen: Size,
+  options: AxisOptions,
+): void {
+  drawLabels(context, ink, view.y, view.height, screen.height, options, (at, text, style) => {
+    context.fillStyle = style;
+    context.textAlign = 'right';
+    context.textBaseline = 'middle';
+    context.fillText(fitted(context, text, options.room - 8), options.room - 6, at);
+  });
+}
+
+/** Labels of columns, rising from y = room. */
+export function drawColumnLabels(
+  context: CanvasRenderingContext2D,
+  ink: Ink,
+  view: Viewport,
+  screen: Size,
+  options: AxisOptions,
+): void {
+  drawLabels(context, ink, view.x, view.width, screen.width, options, (at, text, style) => {
+    context.save();
+    context.translate(at, options.room - 6);
+    context.rotate(-Math.PI / 2);
+    context.fillStyle = style;
+    context.textAlign = 'left';
+    context.textBaseline = 'middle';
+    context.fillText(fitted(context, text, options.room - 8), 0, 0);
+    context.restore();
+  });
+}
+
+function drawLabels(
+  context: CanvasRenderingContext2D,
+  ink: Ink,
+  begin: number,
+  extent: number,
+  pixels: number,
+  { labels, positions, marked }: AxisOptions,
+  put: (at: number, text: string, style: string) => void,
+): void {
+  const cell = pixels / extent;
+  const step = labelStep(cell);
+  context.font = `12px ${ink.font}`;
+  const last = Math.min(labels.length, Math.ceil(begin + extent));
+  for (let i = Math.max(0, Math.floor(begin)); i < last; ++i) {
+    const isMarked = marked.has(i);
+    if (i % step !== 0 && !(isMarked && step > 1)) continue;
+    // Next to a marked label there is no room for a plain one.
+    if (
+      step > 1 &&
+      !isMarked &&
+      [...marked].some((m) => m !== i && Math.abs(m - i) * cell < LINE)
+    ) {
+      continue;
+    }
+    const at = (i + 0.5 - begin) * cell;
+    if (at < 0 || at > pixels) continue;
+    const number = positions?.[i] ?? i;
+    const text = step > 1 ? `${number} ${labels[i]}` : labels[i]!;
+    put(at, text, isMarked ? ink.accent : ink.muted);
+  }
+}
+
+/** Lines between cells and the numbers in them, once there is room. */
+export function drawCellNumbers(
+  context: CanvasRenderingContext2D,
+  view: Viewport,
+  screen: Size,
+  valueAt: (row: number, column: number) => number | null,
+  inkFor: (value: number) => string,
+  font: string,
+): void {
+  const width = screen.width / view.width;
+  const height = screen.height / view.height;
+  if (width < NUMBER_CELL || height < 18) return;
+  context.font = `12px ${font}`;
+  context.textAlign = 'center';
+  context.textBaseline = 'middle';
+  for (let row = Math.floor(view.y); row < view.y + view.height; ++row) {
+    for (let column = Math.floor(view.x); column < view.x + view.width; ++column) {
+      const value = valueAt(row, column);
+      if (value === null || value === 0) continue;
+      context.fillStyle = inkFor(value);
+      context.fillText(
+        cellText(value),
+        (column + 0.5 - view.x) * width,
+        (row + 0.5 - view.y) * height,
+      );
+    }
+  }
+}
+
+/** Two decimals, without the zero in front. */
+export function cellText(value: number): string {
+  if (Number.isNaN(value)) return '';
+  if (Math.abs(value) >= 9.995) return short(value, 2);
+  const text = value.toFixed(2).replace(/^(-?)0\./, '$1.');
+  return text === '.00' || text === '-.00' ? '·' : text.replace('-', '−');
+}

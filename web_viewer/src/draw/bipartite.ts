@@ -1,0 +1,112 @@
+/** Queries left, keys right, one line for each of the strongest weights of a query. */
+
+import type { Ink } from './ink';
+import type { Size } from './viewport';
+
+export interface Edge {
+  query: number;
+  key: number;
+  weight: number;
+}
+
+export interface BipartiteView {
+  /** First visible row, may be fractional, and the height of a row in pixels. */
+  top: number;
+  rowHeight: number;
+}
+
+/** Room for the tokens at either side. */
+export const SIDE = 150;
+const MAX_EDGES = 8000;
+
+export const rowAt = (view: BipartiteView, y: number): number =>
+  Math.floor(view.top + y / view.rowHeight);
+
+export interface BipartiteOptions {
+  queries: readonly string[];
+  keys: readonly string[];
+  edges: readonly Edge[];
+  /** The query or key under the pointer, −1 for none: only its lines stay strong. */
+  query: number;
+  key: number;
+  color: (weight: number) => string;
+}
+
+/** Draws what is visible and returns how many lines were left out, the weakest first. */
+export function drawBipartite(
+  context: CanvasRenderingContext2D,
+  ink: Ink,
+  size: Size,
+  view: BipartiteView,
+  options: BipartiteOptions,
+): number {
+  const { queries, keys, edges, query, key } = options;
+  const middle = (row: number) => (row + 0.5 - view.top) * view.rowHeight;
+  const visible = (row: number) => middle(row) > -view.rowHeight && middle(row) < size.height;
+  const isolated = query >= 0 || key >= 0;
+  const chosen = (edge: Edge) => (query >= 0 ? edge.query === query : edge.key === key);
+  const seen = edges.filter((edge) => visible(edge.query) || visible(edge.key));
+  const drawn = seen.length > MAX_EDGES ? seen.slice(0, MAX_EDGES) : seen;
+  const [left, right] = [SIDE, size.width - SIDE];
+  // Weak lines first, so that strong ones lie on top.
+  for (const edge of [...drawn].reverse()) {
+    const strong = !isolated || chosen(edge);
+    context.globalAlpha = strong ? Math.min(1, 0.08 + edge.weight) : 0.03;
+    context.strokeStyle = strong ? ink.accent : ink.muted;
+    context.lineWidth = 0.75 + 2.5 * edge.weight;
+    context.beginPath();
+    const [from, to] = [middle(edge.query), middle(edge.key)];
+    const bend = (right - left) / 3;
+    context.moveTo(left, from);
+    context.bezierCurveTo(left + bend, from, right - bend, to, right, to);
+    context.stroke();
+  }
+  context.globalAlpha = 1;
+  const weights = new Map<number, number>();
+  if (isolated) {
+    for (const edge of seen) {
+      if (chosen(edge)) weights.set(query >= 0 ? edge.key : edge.query, edge.weight);
+    }
+  }
+  drawSide(
+    context,
+    ink,
+    view,
+    size,
+    queries,
+    left - 8,
+    'right',
+    query,
+    query >= 0 ? null : weights,
+  );
+  drawSide(context, ink, view, size, keys, right + 8, 'left', key, query >= 0 ? weights : null);
+  return seen.length - drawn.length;
+}
+
+function drawSide(
+  context: CanvasRenderingContext2D,
+  ink: Ink,
+  view: BipartiteView,
+  size: Size,
+  labels: readonly string[],
+  x: number,
+  align: 'left' | 'right',
+  marked: number,
+  weights: Map<number, number> | null,
+): void {
+  context.textAlign = align;
+  context.textBaseline = 'middle';
+  const end = Math.min(labels.length, Math.ceil(view.top + size.height / view.rowHeight));
+  for (let row = Math.max(0, Math.floor(view.top)); row < end; ++row) {
+    const y = (row + 0.5 - view.top) * view.rowHeight;
+    const weight = weights?.get(row);
+    context.font = `${row === marked ? 'bold ' : ''}12px ${ink.font}`;
+    context.fillStyle = row === marked || weight !== undefined ? ink.text : ink.muted;
+    const number = weight === undefined ? '' : ` ${weight.toFixed(3)}`;
+    context.fillText(
+      align === 'left' ? `${labels[row]}${number}` : `${number} ${labels[row]}`,
+      x,
+      y,
+    );
+  }
+}

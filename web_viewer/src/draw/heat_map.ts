@@ -1,0 +1,114 @@
+/** A map as tiles on a canvas: any length, any zoom, never a value left out silently. */
+
+import { Lru } from './lru';
+import { paintBlock, type MaskRule, type Painted } from './paint';
+import { halve, transformBlock, type Block, type Transform } from './transform';
+import { reduction, storedLevel, type Size, type Viewport } from './viewport';
+
+export const TILE = 256;
+const PAINTED_BYTES = 64 * 1024 * 1024;
+
+export interface MapShape {
+  rows: number;
+  columns: number;
+  levels: readonly number[];
+}
+
+/** Values of a tile of a level, or null while they are on their way. */
+export type TileLookup = (level: number, tileRow: number, tileColumn: number) => Block | null;
+
+export interface MapStyle {
+  /** Changes whenever table, rule, transform or map do. */
+  version: string;
+  table: Uint32Array;
+  rule: MaskRule;
+  transform: Transform;
+}
+
+export interface DrawReport {
+  /** Cells that one pixel stands for, along each side. */
+  factor: number;
+  /** Level of the file that was read; 1 is full detail. */
+  level: number;
+  tiles: number;
+  waiting: number;
+  missing: number;
+}
+
+export class HeatMapPainter {
+  readonly #painted = new Lru<Painted>(PAINTED_BYTES);
+
+  draw(
+    context: CanvasRenderingContext2D,
+    screen: Size,
+    view: Viewport,
+    shape: MapShape,
+    tiles: TileLookup,
+    style: MapStyle,
+    pixelRatio: number,
+  ): DrawReport {
+    const factor = reduction(view, screen, pixelRatio);
+    const level = storedLevel(factor, shape.levels);
+    const report: DrawReport = { factor, level, tiles: 0, waiting: 0, missing: 0 };
+    const span = TILE * level;
+    const lastRow = Math.ceil(Math.min(shape.rows, view.y + view.height) / span);
+    const lastColumn = Math.ceil(Math.min(shape.columns, view.x + view.width) / span);
+    const scaleX = screen.width / view.width;
+    const scaleY = screen.height / view.height;
+    context.save();
+    context.beginPath();
+    context.rect(0, 0, screen.width, screen.height);
+    context.clip();
+    context.imageSmoothingEnabled = false;
+    for (let row = Math.floor(view.y / span); row < lastRow; ++row) {
+      for (let column = Math.floor(view.x / span); column < lastColumn; ++column) {
+        ++report.tiles;
+        const painted = this.#tile(level, factor, row, column, tiles, style);
+        if (!painted) {
+          ++report.waiting;
+          continue;
+        }
+        report.missing += painted.missing;
+        const { canvas } = painted;
+        context.drawImage(
+          canvas,
+          (column * span - view.x) * scaleX,
+          (row * span - view.y) * scaleY,
+          canvas.width * factor * scaleX,
+          canvas.height * factor * scaleY,
+        );
+      }
+    }
+    context.restore();
+    return report;
+  }
+
+  #tile(
+    level: number,
+    factor: number,
+    row: number,
+    column: number,
+    tiles: TileLookup,
+    style: MapStyle,
+  ): Painted | null {
+    const key = `${style.version}|${level}|${factor}|${row}|${column}`;
+    const known = this.#painted.get(key);
+    if (known) return known;
+    const stored = tiles(level, row, column);
+    if (!stored) return null;
+    const begin = { row: row * TILE, column: column * TILE };
+    let block = transformBlock(style.transform, stored, begin.row, begin.column, level);
+    for (let at = level; at < factor; at *= 2) block = halve(block);
+    const shrink = factor / level;
+    const painted = paintBlock(
+      block,
+      style.table,
+      style.rule,
+      Math.floor(begin.row / shrink),
+      Math.floor(begin.column / shrink),
+      factor,
+    );
+    this.#painted.set(key, painted, block.values.length * 4);
+    return painted;
+  }
+}

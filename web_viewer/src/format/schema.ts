@@ -1,0 +1,61 @@
+/** Names of attnscope/1 (src/storage/SCHEMA.md of the repository). Nothing here reads a file. */
+
+export const SCHEMA_NAME = 'attnscope';
+export const SCHEMA_MAJOR = 1;
+export const SCHEMA_MINOR = 0;
+
+export type StackName = 'self' | 'encoder' | 'decoder' | 'cross';
+export const STACKS: readonly StackName[] = ['self', 'encoder', 'decoder', 'cross'];
+
+/** Groups that version 1.0 puts below the root. */
+export const ROOT_NAMES: readonly string[] = [
+  'model',
+  'run',
+  'prompts',
+  'tokens',
+  'offsets',
+  'packed',
+  'experiments',
+  'differences',
+];
+
+export const PROMPT_NAME = /^p\d{6}$/;
+
+export type SchemaAnswer =
+  | { kind: 'ours'; major: number; minor: number }
+  | { kind: 'newer'; version: string }
+  | { kind: 'foreign' };
+
+/** What the root attributes `schema` and `schema_version` say. */
+export function judgeSchema(schema: unknown, version: unknown): SchemaAnswer {
+  const match = typeof schema === 'string' ? /^attnscope\/(\d+)$/.exec(schema) : null;
+  if (!match) return { kind: 'foreign' };
+  const major = Number(match[1]);
+  const minor = Array.isArray(version) ? Number(version[1] ?? 0) : 0;
+  if (major !== SCHEMA_MAJOR) return { kind: 'newer', version: `${major}.${minor}` };
+  return { kind: 'ours', major, minor };
+}
+
+/** Hook names of the pattern of one layer, by stack. */
+export function patternName(stack: StackName, layer: number): string {
+  switch (stack) {
+    case 'self':
+      return `blocks.${layer}.attn.hook_pattern`;
+    case 'encoder':
+      return `encoder.${layer}.attn.hook_pattern`;
+    case 'decoder':
+      return `decoder.${layer}.attn.hook_pattern`;
+    case 'cross':
+      return `decoder.${layer}.cross_attn.hook_pattern`;
+  }
+}
+
+/** Stack and layer of a pattern's hook name; null for every other site. */
+export function parsePatternName(name: string): { stack: StackName; layer: number } | null {
+  const match = /^(blocks|encoder|decoder)\.(\d+)\.(attn|cross_attn)\.hook_pattern$/.exec(name);
+  if (!match) return null;
+  const layer = Number(match[2]);
+  if (match[3] === 'cross_attn') return { stack: 'cross', layer };
+  const stack = match[1] === 'blocks' ? 'self' : (match[1] as StackName);
+  return { stack, layer };
+}

@@ -1,0 +1,47 @@
+/** Messages between the page and the worker. */
+
+import type { Attributes, DatasetInfo, NodeInfo, NumberData, TextData } from '../format/types';
+import type { IoErrorCode } from './errors';
+import type { Slab } from './reader';
+
+export type Source =
+  | { kind: 'file'; file: File }
+  | { kind: 'url'; url: string }
+  | { kind: 'bytes'; bytes: Uint8Array };
+
+/** What can be asked, and what comes back. */
+export interface Operations {
+  open: { args: { source: Source }; result: { size: number } };
+  close: { args: object; result: null };
+  list: { args: { path: string }; result: NodeInfo[] };
+  names: { args: { path: string }; result: string[] };
+  describe: { args: { path: string }; result: DatasetInfo | null };
+  attributes: { args: { path: string }; result: Attributes };
+  numbers: { args: { path: string; slab?: Slab }; result: NumberData };
+  texts: { args: { path: string; slab?: Slab }; result: TextData };
+}
+
+export type OperationName = keyof Operations;
+
+export interface Request<Name extends OperationName = OperationName> {
+  type: 'request';
+  id: number;
+  file: number;
+  name: Name;
+  args: Operations[Name]['args'];
+  /** Larger ones first. */
+  priority: number;
+  /** Requests of a lane are dropped once its generation has moved on. */
+  lane: string;
+  generation: number;
+}
+
+export type ToWorker =
+  | { type: 'start'; wasm: WebAssembly.Module }
+  | { type: 'generation'; lane: string; generation: number }
+  | Request;
+
+export type FromWorker =
+  | { type: 'ready' }
+  | { type: 'result'; id: number; value: unknown }
+  | { type: 'error'; id: number; code: IoErrorCode; message: string };

@@ -1,0 +1,48 @@
+/** One experiment of a file: every array of it, by name. */
+
+import type { ExperimentData } from '../format/types';
+import { orAbsent, type Reading, type RunFile } from './run_file';
+
+/** Long arrays that only a download needs. */
+const SKIPPED = new Set(['per_prompt', 'spec_json']);
+
+async function listOf(file: Reading, path: string): Promise<number[]> {
+  const data = await orAbsent(file.numbers(path));
+  return data ? Array.from(data.values) : [];
+}
+
+/** `name` may go one group deeper, as `lens/p000000` does. */
+export async function readExperiment(file: RunFile, name: string): Promise<ExperimentData> {
+  const path = `/experiments/${name}`;
+  const [attributes, nodes] = await Promise.all([file.attributes(path), file.list(path)]);
+  const data: ExperimentData = {
+    name,
+    attributes,
+    axes: [],
+    methods: [],
+    shape: [],
+    layers: await listOf(file, `${path}/layers`),
+    heads: await listOf(file, `${path}/heads`),
+    positions: await listOf(file, `${path}/positions`),
+    cells: [],
+    numbers: {},
+    texts: {},
+  };
+  await Promise.all(
+    nodes.map(async (node) => {
+      if (!node.dataset || SKIPPED.has(node.name)) return;
+      const at = `${path}/${node.name}`;
+      if (node.dataset.dtype === 'text') data.texts[node.name] = await file.texts(at);
+      else if (node.dataset.dtype !== 'other') data.numbers[node.name] = await file.numbers(at);
+    }),
+  );
+  const effect = data.numbers.effect;
+  if (effect) {
+    const dims = (await file.attributes(`${path}/effect`)).dims;
+    data.axes = typeof dims === 'string' ? dims.split(' ').slice(1) : [];
+    data.shape = effect.shape;
+  }
+  data.methods = data.texts.methods ?? [];
+  data.cells = data.texts.cells ?? [];
+  return data;
+}

@@ -1,0 +1,232 @@
+/** One prompt of a file: tokens, statistics of its heads, and which maps are stored. */
+
+import { STACKS, parsePatternName, type StackName } from '../format/schema';
+import type {
+  Attributes,
+  MapInfo,
+  NumberArray,
+  PromptData,
+  StackData,
+  Tokens,
+} from '../format/types';
+import { orAbsent, type Reading } from './run_file';
+
+const listOf = (values: NumberArray | undefined): number[] => (values ? Array.from(values) : []);
+
+const numbersOf = (value: unknown): number[] | null =>
+  Array.isArray(value) && value.every((item) => typeof item === 'number') ? value : null;
+
+const textsOf = (value: unknown): string[] =>
+  Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
+
+async function readTokens(file: Reading, path: string): Promise<Tokens | undefined> {
+  const [texts, ids, steps] = await Promise.all([
+    orAbsent(file.texts(`${path}/text`)),
+    orAbsent(file.numbers(`${path}/ids`)),
+    orAbsent(file.numbers(`${path}/step`)),
+  ]);
+  if (!texts) return undefined;
+  return { texts, ids: ids?.values ?? null, steps: steps?.values ?? null };
+}
+
+async function readMap(
+  file: Reading,
+  path: string,
+  layer: number,
+  levels: number[],
+): Promise<MapInfo | null> {
+  const [info, attributes] = await Promise.all([file.describe(path), file.attributes(path)]);
+  if (!info || info.shape.length !== 3) return null;
+  return {
+    path,
+    layer,
+    shape: info.shape as [number, number, number],
+    dtype: info.dtype,
+    heads: numbersOf(attributes.heads),
+    queryPositions: numbersOf(attributes.q_positions),
+    keyPositions: numbersOf(attributes.k_positions),
+    causal: attributes.causal === 1,
+    window: typeof attributes.window === 'number' ? attributes.window : 0,
+    mapDtype: typeof attributes.map_dtype === 'string' ? attributes.map_dtype : info.dtype,
+    floor: typeof attributes.floor === 'number' ? attributes.floor : 0,
+    rowSum: typeof attributes.row_sum === 'string' ? attributes.row_sum : 'free',
+    levels,
+  };
+}
+
+async function readLevels(file: Reading, stackPath: string): Promise<Map<number, number[]>> {
+  const levels = new Map<number, number[]>();
+  const layers = await file.names(`${stackPath}/pyramid`);
+  await Promise.all(
+    layers.map(async (layer) => {
+      const names = await file.names(`${stackPath}/pyramid/${layer}`);
+      const factors = names
+        .map((name) => /^max_(\d+)$/.exec(name)?.[1])
+        .filter((factor) => factor !== undefined)
+        .map(Number)
+        .sort((a, b) => a - b);
+      levels.set(Number(layer), factors);
+    }),
+  );
+  return levels;
+}
+
+async function readStack(
+  file: Reading,
+  prompt: string,
+  stack: StackName,
+  cacheNames: string[],
+): Promise<StackData | null> {
+  const path = `${prompt}/attention/${stack}`;
+  const names = new Set(await file.names(path));
+  const sites = cacheNames
+    .map((name) => ({ name, site: parsePatternName(name) }))
+    .filter((entry) => entry.site?.stack === stack);
+  if (names.size === 0 && sites.length === 0) return null;
+
+  const optional = <T>(name: string, read: (path: string) => Promise<T>): Promise<T | null> =>
+    names.has(name) ? read(`${path}/${name}`) : Promise.resolve(null);
+  const [layers, counts, stats, statAttributes, overview, rowAttributes, top, levels] =
+    await Promise.all([
+      optional('layers', (at) => file.numbers(at)),
+      optional('n_heads', (at) => file.numbers(at)),
+      optional('head_stats', (at) => file.numbers(at)),
+      optional('head_stats', (at) => file.attributes(at)),
+      optional('overview', (at) => file.numbers(at)),
+      optional('row_stats', (at) => file.attributes(at)),
+      optional('topk_index', (at) => file.describe(at)),
+      names.has('pyramid') ? readLevels(file, path) : new Map<number, number[]>(),
+    ]);
+  const maps = await Promise.all(
+    sites.map(({ name, site }) =>
+      readMap(file, `${prompt}/cache/${name}`, site!.layer, levels.get(site!.layer) ?? []),
+    ),
+  );
+  const storedMaps = maps.filter((map) => map !== null).sort((a, b) => a.layer - b.layer);
+
+  const layerList = layers ? listOf(layers.values) : storedMaps.map((map) => map.layer);
+  const widestMap = Math.max(0, ...storedMaps.map((map) => map.shape[0]));
+  const width = stats?.shape[1] ?? overview?.shape[1] ?? widestMap;
+  return {
+    stack,
+    layers: layerList,
+    headCounts: counts ? listOf(counts.values) : layerList.map(() => width),
+    width,
+    statNames: textsOf(statAttributes?.names),
+    headStats: stats ? Float32Array.from(stats.values) : new Float32Array(0),
+    overview: overview
+      ? {
+          rows: overview.shape[2] ?? 0,
+          columns: overview.shape[3] ?? 0,
+          values: overview.values as Uint8Array,
+        }
+      : null,
+    rowStatNames: textsOf(rowAttributes?.names),
+    topCount: top?.shape[3] ?? 0,
+    hasKeySum: names.has('key_sum'),
+    hasValueNorm: names.has('value_norm'),
+    maps: storedMaps,
+  };
+}
+
+export async function readPrompt(file: Reading, id: string): Promise<PromptData> {
+  const path = `/prompts/${id}`;
+  const [attributes, text, tokenNames, cacheNames] = await Promise.all([
+    file.attributes(path),
+    orAbsent(file.texts(`${path}/text`)),
+    file.names(`${path}/tokens`),
+    file.names(`${path}/cache`),
+  ]);
+  const twoSided = tokenNames.includes('source');
+  const [first, second] = await Promise.all(
+    twoSided
+      ? [readTokens(file, `${path}/tokens/source`), readTokens(file, `${path}/tokens/target`)]
+      : [readTokens(file, `${path}/tokens`), undefined],
+  );
+  const stacks = await Promise.all(STACKS.map((name) => readStack(file, path, name, cacheNames)));
+  return {
+    id,
+    text: text?.[0] ?? '',
+    attributes,
+    queryTokens: { self: first, encoder: first, decoder: second, cross: second },
+    keyTokens: { self: first, encoder: first, decoder: second, cross: first },
+    stacks: stacks.filter((stack) => stack !== null),
+  };
+}
+
+/** Columns of the table of prompts, of either layout. */
+export interface PromptTable {
+  texts: string[];
+  columns: Record<string, string[]>;
+}
+
+export async function readPackedTable(file: Reading, count: number): Promise<PromptTable> {
+  const names = (await file.names('/prompts')).filter((name) => !/^p\d{6}$/.test(name));
+  const columns: Record<string, string[]> = {};
+  await Promise.all(
+    names.map(async (name) => {
+      const path = `/prompts/${name}`;
+      const info = await file.describe(path);
+      if (!info || info.shape[0] !== count) return;
+      columns[name] =
+        info.dtype === 'text'
+          ? await file.texts(path)
+          : Array.from((await file.numbers(path)).values, String);
+    }),
+  );
+  const texts = columns.text ?? new Array<string>(count).fill('');
+  delete columns.text;
+  return { texts, columns };
+}
+
+/** The table of prompts of the per-prompt layout: short columns are attributes of the groups. */
+export async function readPromptGroups(file: Reading, ids: string[]): Promise<PromptTable> {
+  const rows = await Promise.all(
+    ids.map(async (id) => {
+      const [attributes, text] = await Promise.all([
+        file.attributes(`/prompts/${id}`),
+        orAbsent(file.texts(`/prompts/${id}/text`)),
+      ]);
+      return { attributes, text: text?.[0] ?? '' };
+    }),
+  );
+  const names = new Set(rows.flatMap((row) => Object.keys(row.attributes)));
+  const columns: Record<string, string[]> = {};
+  for (const name of names) columns[name] = rows.map((row) => String(cell(row.attributes, name)));
+  return { texts: rows.map((row) => row.text), columns };
+}
+
+const cell = (attributes: Attributes, name: string) => attributes[name] ?? '';
+
+/** Tokens of one prompt of the packed layout. */
+export async function readPackedTokens(
+  file: Reading,
+  begin: number,
+  end: number,
+): Promise<Tokens | undefined> {
+  const slab = { start: [begin], count: [end - begin] };
+  const [texts, ids] = await Promise.all([
+    orAbsent(file.texts('/tokens/text', slab)),
+    orAbsent(file.numbers('/tokens/ids', slab)),
+  ]);
+  return texts ? { texts, ids: ids?.values ?? null, steps: null } : undefined;
+}
+
+/** Head statistics of every prompt of a packed file, [prompt][layer][head][statistic]. */
+export async function readPackedStats(file: Reading, stack: StackName) {
+  const path = `/packed/attention/${stack}`;
+  const [stats, attributes, layers, counts] = await Promise.all([
+    orAbsent(file.numbers(`${path}/head_stats`)),
+    file.attributes(`${path}/head_stats`),
+    orAbsent(file.numbers(`${path}/layers`)),
+    orAbsent(file.numbers(`${path}/n_heads`)),
+  ]);
+  if (!stats) return null;
+  return {
+    shape: stats.shape,
+    values: Float32Array.from(stats.values),
+    names: textsOf(attributes.names),
+    layers: listOf(layers?.values),
+    headCounts: listOf(counts?.values),
+  };
+}

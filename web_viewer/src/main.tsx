@@ -1,0 +1,35 @@
+import { render } from 'preact';
+import { App, help, shareLink } from './screens/shell';
+import { exposeForTests } from './screens/expose';
+import { followKeys, screenKeys } from './state/keys';
+import { followTheme } from './state/theme';
+import { followAddress, view } from './state/view';
+import { followPrompt, openSource } from './state/workspace';
+import { copyText } from './ui/controls';
+import { acceptDrops } from './ui/files';
+
+followTheme();
+followAddress();
+followPrompt();
+followKeys();
+acceptDrops();
+exposeForTests();
+
+screenKeys.set('?', () => (help.value = true));
+screenKeys.set('y', () => {
+  void copyText(shareLink(), 'Link');
+  return true;
+});
+
+/** A served page is told by its address which files to open: ?file=URL, as often as needed. */
+for (const url of new URLSearchParams(location.search).getAll('file')) {
+  const absolute = new URL(url, location.href);
+  if (absolute.origin !== location.origin) continue;
+  void openSource(
+    { kind: 'url', url: absolute.href },
+    decodeURIComponent(absolute.pathname.split('/').pop() ?? url),
+  );
+}
+
+document.body.dataset.embed = String(view.embed.value);
+render(<App />, document.getElementById('app')!);

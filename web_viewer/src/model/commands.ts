@@ -1,0 +1,57 @@
+/** Lines to paste elsewhere: Python that reads what is shown, commands that make what is missing. */
+
+import { nameOf, type HeadRef } from './heads';
+
+const quote = (text: string): string => JSON.stringify(text);
+
+export function h5pyMap(file: string, path: string, head: number): string {
+  return [
+    'import h5py',
+    `with h5py.File(${quote(file)}) as f:`,
+    `    pattern = f[${quote(path.replace(/^\//, ''))}][${head}]  # [query, key]`,
+  ].join('\n');
+}
+
+export function h5pyStatistic(file: string, prompt: string, stack: string, name: string): string {
+  const path = `prompts/${prompt}/attention/${stack}/head_stats`;
+  return [
+    'import h5py',
+    `with h5py.File(${quote(file)}) as f:`,
+    `    stats = f[${quote(path)}]  # [layer, head, statistic]`,
+    `    names = [name.decode() for name in stats.attrs["names"]]`,
+    `    values = stats[:, :, names.index(${quote(name)})]`,
+  ].join('\n');
+}
+
+export function h5pyEffect(file: string, experiment: string): string {
+  return [
+    'import h5py',
+    `with h5py.File(${quote(file)}) as f:`,
+    `    effect = f[${quote(`experiments/${experiment}/effect`)}][:]  # [method, layer, head]`,
+  ].join('\n');
+}
+
+const model = (name: string): string => (name && /^[\w./-]+$/.test(name) ? name : 'MODEL');
+
+export function captureCommand(modelName: string, text = 'TEXT'): string {
+  const prompt = `'${text.replaceAll("'", `'\\''`)}'`;
+  return `attnscope capture -m ${model(modelName)} --prompt ${prompt} -o run.h5`;
+}
+
+export function ablateCommand(modelName: string, heads: readonly HeadRef[]): string {
+  const list = heads.length > 0 ? ` --heads ${heads.map(nameOf).join(',')}` : '';
+  return `attnscope ablate -m ${model(modelName)} --pairs PAIRS.jsonl${list} --method zero,mean,resample -o ablate.h5`;
+}
+
+export function patchCommand(modelName: string, heads: readonly HeadRef[]): string {
+  const list = heads.length > 0 ? ` --heads ${heads.map(nameOf).join(',')}` : '';
+  return `attnscope patch -m ${model(modelName)} --pairs PAIRS.jsonl --site z --by layer,head${list} -o patch.h5`;
+}
+
+export function verdictCommand(modelName: string): string {
+  return `attnscope verdict -m ${model(modelName)} --pairs PAIRS.jsonl -o verdict.h5`;
+}
+
+export function lensCommand(modelName: string): string {
+  return `attnscope lens -m ${model(modelName)} --prompt 'TEXT' -o lens.h5`;
+}

@@ -1,0 +1,171 @@
+/** One table of all heads, with a column for everything that is known of each. */
+
+import type { StackData } from '../format/types';
+import type { HeadEffect, HeadEffects } from './effects';
+import { definitionOf } from './statistics';
+
+export interface HeadRef {
+  layer: number;
+  head: number;
+}
+
+export interface Column {
+  id: string;
+  label: string;
+  sentence: string;
+  kind: 'statistic' | 'measure' | 'effect';
+  share: boolean;
+  /** One value a head, NaN where it is not defined. */
+  values: Float64Array;
+  /** Spread over the prompts that were averaged; null for a single prompt. */
+  deviations: Float64Array | null;
+}
+
+export interface HeadTable {
+  heads: HeadRef[];
+  /** Layers that have heads, in order; others are missing from the file. */
+  layers: number[];
+  /** Layers of the model, or of the file where the model does not say. */
+  layerCount: number;
+  width: number;
+  /** Query heads that share a key-value head; 1 when none do. */
+  groupSize: number;
+  columns: Map<string, Column>;
+  effects: (HeadEffect | null)[];
+  index: Map<string, number>;
+}
+
+export interface HeadSources {
+  stack: Pick<StackData, 'layers' | 'headCounts' | 'width' | 'statNames' | 'headStats'> | null;
+  deviations?: Float32Array | null;
+  effects: HeadEffects | null;
+  method: number;
+  layerCount: number;
+  headCount: number;
+  keyValueHeads: number;
+}
+
+export const nameOf = ({ layer, head }: HeadRef): string => `${layer}.${head}`;
+
+export function parseHead(text: string): HeadRef | null {
+  const match = /^(\d+)\.(\d+)$/.exec(text);
+  return match ? { layer: Number(match[1]), head: Number(match[2]) } : null;
+}
+
+function listHeads(sources: HeadSources): HeadRef[] {
+  const { stack, effects, method, layerCount, headCount } = sources;
+  if (stack && stack.layers.length > 0) {
+    return stack.layers.flatMap((layer, row) =>
+      Array.from({ length: stack.headCounts[row] ?? stack.width }, (_, head) => ({ layer, head })),
+    );
+  }
+  const heads: HeadRef[] = [];
+  for (let layer = 0; layer < layerCount; ++layer) {
+    for (let head = 0; head < headCount; ++head) {
+      if (effects?.effectOf(method, layer, head)) heads.push({ layer, head });
+    }
+  }
+  return heads;
+}
+
+function statisticColumns(sources: HeadSources, heads: HeadRef[]): Column[] {
+  const { stack, deviations } = sources;
+  if (!stack || stack.headStats.length === 0) return [];
+  const count = stack.statNames.length;
+  const rows = new Map(stack.layers.map((layer, row) => [layer, row]));
+  return stack.statNames.map((name, at) => {
+    const pick = (from: Float32Array) =>
+      Float64Array.from(heads, ({ layer, head }) => {
+        const row = rows.get(layer) ?? 0;
+        return from[(row * stack.width + head) * count + at] ?? NaN;
+      });
+    const { label, sentence, share } = definitionOf(name);
+    return {
+      id: name,
+      label,
+      sentence,
+      kind: 'statistic',
+      share,
+      values: pick(stack.headStats),
+      deviations: deviations ? pick(deviations) : null,
+    };
+  });
+}
+
+function measureColumns(effects: HeadEffects | null, heads: HeadRef[]): Column[] {
+  if (!effects) return [];
+  return effects.measures.map((name, at) => {
+    const { label, sentence, share } = definitionOf(name);
+    return {
+      id: `verdict_${name.replaceAll(/[^a-z]+/g, '_')}`,
+      label,
+      sentence,
+      kind: 'measure',
+      share,
+      values: Float64Array.from(heads, ({ layer, head }) => effects.measureOf(at, layer, head)),
+      deviations: null,
+    };
+  });
+}
+
+function effectColumns(sources: HeadSources, found: (HeadEffect | null)[]): Column[] {
+  const { effects, method } = sources;
+  if (!effects) return [];
+  const how = effects.methods[method] ?? '';
+  const what = `Change of ${effects.metric || 'the metric'}${how ? ` by ${how}` : ''}`;
+  const column = (id: string, label: string, sentence: string, of: (e: HeadEffect) => number) => ({
+    id,
+    label,
+    sentence,
+    kind: 'effect' as const,
+    share: false,
+    values: Float64Array.from(found, (effect) => (effect ? of(effect) : NaN)),
+    deviations: null,
+  });
+  return [
+    column('effect', 'effect', `${what}: after minus before.`, (e) => e.effect),
+    column('size', 'size of effect', `${what}, without its sign.`, (e) => Math.abs(e.effect)),
+  ];
+}
+
+export function buildHeadTable(sources: HeadSources): HeadTable {
+  const heads = listHeads(sources);
+  const effects = heads.map(
+    ({ layer, head }) => sources.effects?.effectOf(sources.method, layer, head) ?? null,
+  );
+  const columns = [
+    ...statisticColumns(sources, heads),
+    ...measureColumns(sources.effects, heads),
+    ...effectColumns(sources, effects),
+  ];
+  const layers = [...new Set(heads.map(({ layer }) => layer))].sort((a, b) => a - b);
+  const width = heads.reduce((widest, { head }) => Math.max(widest, head + 1), 0);
+  const { headCount, keyValueHeads } = sources;
+  const shared = keyValueHeads > 0 && headCount % keyValueHeads === 0;
+  return {
+    heads,
+    layers,
+    layerCount: Math.max(sources.layerCount, (layers.at(-1) ?? -1) + 1),
+    width,
+    groupSize: shared ? headCount / keyValueHeads : 1,
+    columns: new Map(columns.map((column) => [column.id, column])),
+    effects,
+    index: new Map(heads.map((head, at) => [nameOf(head), at])),
+  };
+}
+
+/** Indices of heads, largest value first; heads without a value last, in order of the model. */
+export function sortHeads(table: HeadTable, id: string, ascending = false): number[] {
+  const order = table.heads.map((_, at) => at);
+  const values = table.columns.get(id)?.values;
+  if (!values) return order;
+  const direction = ascending ? 1 : -1;
+  return order.sort((a, b) => {
+    const left = values[a]!;
+    const right = values[b]!;
+    if (Number.isNaN(left) || Number.isNaN(right)) {
+      return Number(Number.isNaN(left)) - Number(Number.isNaN(right)) || a - b;
+    }
+    return direction * (left - right) || a - b;
+  });
+}

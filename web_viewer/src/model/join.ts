@@ -1,0 +1,25 @@
+/** Several files side by side: which belong to the same model, and which prompts are the same. */
+
+import type { Attributes, RunSummary } from '../format/types';
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+/** Files of equal weights and configuration are of one model, whatever their names. */
+export function modelKey(summary: RunSummary): string {
+  const { weights_sha256: weights, config_sha256: config, name } = summary.model;
+  return text(weights) ? `${text(weights)}/${text(config)}` : `name:${text(name)}`;
+}
+
+export const modelName = (summary: RunSummary): string => text(summary.model.name);
+
+export const sameModel = (a: RunSummary, b: RunSummary): boolean => modelKey(a) === modelKey(b);
+
+/** Position in `texts` of the prompt with this text, −1 if none has it. */
+export function findPrompt(texts: readonly string[], wanted: string): number {
+  return texts.indexOf(wanted);
+}
+
+export function sizeOf(model: Attributes, name: string): number {
+  const value = model[name];
+  return typeof value === 'number' ? value : 0;
+}

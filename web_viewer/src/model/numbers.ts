@@ -1,0 +1,51 @@
+/** Numbers as people read them. */
+
+const MINUS = '−';
+
+/** Three significant digits, no exponent in the usual range; `digits` for tighter places. */
+export function short(value: number, digits = 3): string {
+  if (Number.isNaN(value)) return '–';
+  if (!Number.isFinite(value)) return value > 0 ? '∞' : `${MINUS}∞`;
+  if (value === 0) return '0';
+  const size = Math.abs(value);
+  const text =
+    size >= 1e6 || size < 1e-4
+      ? size.toExponential(Math.max(0, digits - 1))
+      : size >= 1000
+        ? size.toFixed(0)
+        : String(Number(size.toPrecision(digits)));
+  return value < 0 ? MINUS + text : text;
+}
+
+/** With its sign always there, as changes are written. */
+export function signed(value: number, digits = 3): string {
+  return value > 0 ? `+${short(value, digits)}` : short(value, digits);
+}
+
+/** Every digit that is stored: the shortest text that reads back as the same 32-bit float. */
+export function exact(value: number): string {
+  if (Number.isNaN(value)) return 'NaN';
+  for (let digits = 1; digits < 10; ++digits) {
+    const text = value.toPrecision(digits);
+    if (Math.fround(Number(text)) === Math.fround(value)) return String(Number(text));
+  }
+  return String(value);
+}
+
+export function interval(low: number, high: number): string {
+  return Number.isNaN(low) || Number.isNaN(high) ? '' : `[${short(low)}, ${short(high)}]`;
+}
+
+export function bytes(size: number): string {
+  const units = ['B', 'KB', 'MB', 'GB', 'TB'];
+  let at = 0;
+  let left = size;
+  while (left >= 1000 && at < units.length - 1) {
+    left /= 1000;
+    ++at;
+  }
+  return `${at === 0 ? left : left.toFixed(left < 10 ? 1 : 0)} ${units[at]}`;
+}
+
+export const plural = (count: number, noun: string): string =>
+  `${count} ${noun}${count === 1 ? '' : 's'}`;

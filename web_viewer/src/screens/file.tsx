@@ -1,0 +1,186 @@
+/** What is in the files, as it stands: tree, attributes, provenance. Works for any HDF5 file. */
+
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import type { Attributes, AttributeValue, NodeInfo } from '../format/types';
+import { bytes, plural } from '../model/numbers';
+import { safeText } from '../model/tokens';
+import { closeRun, failWith, runs, type OpenRun } from '../state/workspace';
+
+function shownValue(value: AttributeValue): string {
+  const text = Array.isArray(value) ? value.join(', ') : String(value);
+  return safeText(text, 160);
+}
+
+function AttributeTable({ attributes, label }: { attributes: Attributes; label: string }) {
+  const entries = Object.entries(attributes);
+  if (entries.length === 0) return null;
+  return (
+    <table class="attributes" aria-label={label}>
+      <tbody>
+        {entries.map(([name, value]) => (
+          <tr key={name}>
+            <th scope="row">{safeText(name)}</th>
+            <td>{shownValue(value)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function datasetWords(node: NodeInfo): string {
+  const info = node.dataset;
+  if (!info) return '';
+  const shape = info.shape.length === 0 ? 'one value' : info.shape.join(' × ');
+  const chunks = info.chunks ? `, chunks ${info.chunks.join(' × ')}` : '';
+  const filters = info.filters.map(({ name, id }) => name || `filter ${id}`).join(', ');
+  return `${info.dtype}, ${shape}${chunks}${filters ? `, ${safeText(filters)}` : ''}`;
+}
+
+const MAX_SHOWN = 500;
+
+function Branch({ run, path, node }: { run: OpenRun; path: string; node: NodeInfo }) {
+  const open = useSignal(false);
+  const children = useSignal<NodeInfo[] | null>(null);
+  const attributes = useSignal<Attributes>({});
+  const load = async () => {
+    open.value = !open.value;
+    if (!open.value || children.value) return;
+    try {
+      const [list, found] = await Promise.all([
+        node.kind === 'group' ? run.file.list(path) : [],
+        run.file.attributes(path),
+      ]);
+      attributes.value = found;
+      children.value = list;
+    } catch (error) {
+      failWith(run.summary.name, error);
+      children.value = [];
+    }
+  };
+  const name = safeText(node.name);
+  if (node.kind === 'link') {
+    return (
+      <li>
+        <span class="leaf">{name}</span>{' '}
+        <span class="muted">link to {safeText(node.target ?? '')}, not followed</span>
+      </li>
+    );
+  }
+  return (
+    <li>
+      <button type="button" class="twig" aria-expanded={open.value} onClick={load}>
+        {name}
+        {node.kind === 'group' ? '/' : ''}
+      </button>{' '}
+      <span class="muted">{datasetWords(node)}</span>
+      {open.value && (
+        <>
+          <AttributeTable attributes={attributes.value} label={`Attributes of ${name}`} />
+          {children.value && children.value.length > 0 && (
+            <ul>
+              {children.value.slice(0, MAX_SHOWN).map((child) => (
+                <Branch
+                  key={child.name}
+                  run={run}
+                  node={child}
+                  path={path === '/' ? `/${child.name}` : `${path}/${child.name}`}
+                />
+              ))}
+              {children.value.length > MAX_SHOWN && (
+                <li class="muted">… and {children.value.length - MAX_SHOWN} more</li>
+              )}
+            </ul>
+          )}
+        </>
+      )}
+    </li>
+  );
+}
+
+function Tree({ run }: { run: OpenRun }) {
+  const nodes = useSignal<NodeInfo[] | null>(null);
+  useEffect(() => {
+    run.file.list('/').then(
+      (list) => (nodes.value = list),
+      (error: unknown) => failWith(run.summary.name, error),
+    );
+  }, [run.id]);
+  return (
+    <ul class="tree">
+      {nodes.value?.map((node) => (
+        <Branch key={node.name} run={run} node={node} path={`/${node.name}`} />
+      ))}
+    </ul>
+  );
+}
+
+function warnings(run: OpenRun): string[] {
+  const { summary } = run;
+  const out: string[] = [];
+  if (run.foreign) {
+    out.push(
+      'This is no file of attnscope: the root attribute “schema” is missing. Only its tree can be shown.',
+    );
+  }
+  const shard = summary.root.shard;
+  if (Array.isArray(shard)) {
+    out.push(`This is part ${Number(shard[0]) + 1} of ${shard[1]} of a longer run.`);
+  }
+  if (summary.unknown.length > 0) {
+    out.push(
+      `Not known to this version: ${summary.unknown.map((name) => safeText(name)).join(', ')}.`,
+    );
+  }
+  return out;
+}
+
+export function FileScreen() {
+  return (
+    <div class="files">
+      {runs.value.map((run) => {
+        const { summary } = run;
+        const prompts = summary.promptIds.length || summary.packedPrompts;
+        return (
+          <section key={run.id} class="file" aria-label={safeText(summary.name)}>
+            <header>
+              <h2>{safeText(summary.name)}</h2>
+              <span class="muted">
+                {bytes(summary.size)}
+                {run.foreign
+                  ? ''
+                  : `, ${shownValue(summary.root.kind ?? '')}, ${plural(prompts, 'prompt')}`}
+                {summary.experiments.length > 0 &&
+                  `, ${plural(summary.experiments.length, 'experiment')}`}
+              </span>
+              <span class="spring" />
+              <button type="button" onClick={() => closeRun(run.id)}>
+                Close file
+              </button>
+            </header>
+            {warnings(run).map((text) => (
+              <p key={text} class="warning">
+                {text}
+              </p>
+            ))}
+            <div class="file-columns">
+              <div>
+                <h3>Provenance</h3>
+                <AttributeTable attributes={summary.root} label="Root attributes" />
+                {Object.keys(summary.model).length > 0 && <h3>Model</h3>}
+                <AttributeTable attributes={summary.model} label="Model" />
+                {Object.keys(summary.run).length > 0 && <h3>Run</h3>}
+                <AttributeTable attributes={summary.run} label="Run" />
+              </div>
+              <div>
+                <h3>Content</h3>
+                <Tree run={run} />
+              </div>
+            </div>
+          </section>
+        );
+      })}
+    </div>
+  );
+}

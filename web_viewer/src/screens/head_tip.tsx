@@ -1,0 +1,50 @@
+/** A small card beside the pointer: what is known of the head under it. */
+
+import type { Size } from '../draw/viewport';
+import { labelsOf } from '../model/labels';
+import { nameOf } from '../model/heads';
+import { short } from '../model/numbers';
+import { statistic } from '../state/selection';
+import { table } from '../state/workspace';
+import { effectSentence, verdictWords } from './head_words';
+
+const WIDTH = 260;
+
+interface HeadTipProps {
+  index: number;
+  x: number;
+  y: number;
+  room: Size;
+}
+
+export function HeadTip({ index, x, y, room }: HeadTipProps) {
+  const head = table.value.heads[index];
+  if (!head) return null;
+  const column = statistic.value;
+  const effect = table.value.effects[index];
+  const labels = labelsOf(table.value, index);
+  const deviation = column?.deviations?.[index];
+  const left = x + WIDTH + 24 > room.width ? x - WIDTH - 12 : x + 16;
+  const below = y + 130 < room.height;
+  const place = below ? { top: `${y + 12}px` } : { bottom: `${room.height - y + 8}px` };
+  return (
+    <div class="tip" style={{ left: `${Math.max(4, left)}px`, width: `${WIDTH}px`, ...place }}>
+      <strong>{nameOf(head)}</strong>
+      {labels.length > 0 && (
+        <span class="muted"> {labels.map(({ label }) => label).join(', ')}</span>
+      )}
+      {column && (
+        <div>
+          {column.label} {short(column.values[index]!)}
+          {deviation !== undefined && !Number.isNaN(deviation) && ` ± ${short(deviation)}`}
+        </div>
+      )}
+      {effect && (
+        <div>
+          {effectSentence(index)}
+          {effect.verdict && <b> · {verdictWords(effect)}</b>}
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,257 @@
+/** The first screen: which heads are there, what they look like, and which of them matter. */
+
+import { SCALES } from '../draw/scale';
+import { SEQUENTIAL } from '../draw/color';
+import { namedHeads } from '../model/named';
+import { labelsOf } from '../model/labels';
+import { nameOf } from '../model/heads';
+import { short } from '../model/numbers';
+import { filter, kept, selectHead, selected, statistic, toggleTray } from '../state/selection';
+import { adjust, choose, view } from '../state/view';
+import { allEffects, chosenEffects, chosenMethod, mainRun, stack, table } from '../state/workspace';
+import { modelName } from '../model/join';
+import { captureCommand, verdictCommand } from '../model/commands';
+import { Absent, Check, Pick, Snippet, Switch } from '../ui/controls';
+import { HeadGrid, gridMode } from './overview_grid';
+import { HeadScatter } from './overview_scatter';
+import { effectSentence, verdictWords } from './head_words';
+
+export const SCALE_LABELS = { sqrt: '√', linear: 'linear', log: 'log', rank: 'rank' };
+
+function Toolbar() {
+  const { columns } = table.value;
+  const all = [...columns.values()];
+  const usable = all.filter(({ values }) => values.some((value) => !Number.isNaN(value)));
+  const result = filter.value;
+  const count = kept.value.filter(Boolean).length;
+  const mode = gridMode();
+  return (
+    <div class="toolbar">
+      <Switch
+        label="What the grid shows"
+        value={mode}
+        options={[
+          {
+            value: 'map',
+            label: 'Maps',
+            title: 'Small pictures of attention (t)',
+            disabled: !stack.value?.overview,
+          },
+          {
+            value: 'statistic',
+            label: 'Statistic',
+            title: 'A number for each head (t)',
+            disabled: !statistic.value,
+          },
+          {
+            value: 'effect',
+            label: 'Effect',
+            title: 'What changes without the head (t)',
+            disabled: !columns.has('effect'),
+          },
+        ]}
+        onPick={(show) => choose({ show: show as 'map' | 'statistic' | 'effect' })}
+      />
+      <Pick
+        label="Statistic"
+        title={statistic.value?.sentence}
+        value={statistic.value?.id ?? ''}
+        options={usable
+          .filter(({ kind }) => kind !== 'effect')
+          .map(({ id, label, sentence }) => ({ value: id, label, title: sentence }))}
+        onPick={(id) => choose({ statistic: id, brush: [] })}
+      />
+      <Pick
+        label="Sort"
+        value={view.sort.value}
+        options={[
+          { value: '', label: 'as in the model' },
+          ...usable.map(({ id, label }) => ({ value: id, label: `by ${label}` })),
+        ]}
+        onPick={(sort) => choose({ sort })}
+      />
+      {view.sort.value && (
+        <Check
+          label="smallest first"
+          checked={view.ascending.value}
+          onChange={(ascending) => choose({ ascending })}
+        />
+      )}
+      <label class="filter">
+        <span>Filter</span>
+        <input
+          type="search"
+          spellcheck={false}
+          placeholder="entropy<1.5 & layer>8"
+          title={`Names: layer, head, ${[...columns.keys()].join(', ')}, verdict. Joined by & | ! and brackets.`}
+          value={view.filter.value}
+          aria-invalid={!result.ok}
+          onInput={(event) => adjust({ filter: event.currentTarget.value })}
+        />
+      </label>
+      {result.ok ? (
+        count < table.value.heads.length && (
+          <span class="small" role="status">
+            {count} of {table.value.heads.length} heads
+            {view.brush.value.length > 0 && (
+              <button type="button" class="link" onClick={() => choose({ brush: [] })}>
+                clear box
+              </button>
+            )}
+          </span>
+        )
+      ) : (
+        <span class="small wrong" role="status">
+          {result.message}
+        </span>
+      )}
+      <span class="spring" />
+      <ColorPicks />
+    </div>
+  );
+}
+
+export function ColorPicks() {
+  return (
+    <>
+      <Pick
+        label="Scale"
+        hideLabel
+        title="How weights become colours (s)"
+        value={view.scale.value}
+        options={SCALES.map((value) => ({ value, label: SCALE_LABELS[value] }))}
+        onPick={(scale) => choose({ scale: scale as 'sqrt' })}
+      />
+      <Pick
+        label="Colours"
+        hideLabel
+        title="Colour map (c)"
+        value={view.color.value}
+        options={SEQUENTIAL.map((value) => ({ value, label: value }))}
+        onPick={(color) => choose({ color: color as 'cividis' })}
+      />
+    </>
+  );
+}
+
+function FirstLook() {
+  const named = namedHeads(table.value, chosenEffects.value?.effects ?? null, chosenMethod.value);
+  return (
+    <section class="first-look" aria-label="Heads to look at first">
+      {named.map(({ title, head, sentence }) => (
+        <div key={title} class="named">
+          <h3>
+            {title}
+            {head !== null && (
+              <button type="button" class="chip" onClick={() => selectHead(head)}>
+                {nameOf(table.value.heads[head]!)}
+              </button>
+            )}
+          </h3>
+          <p>{sentence}</p>
+        </div>
+      ))}
+    </section>
+  );
+}
+
+function Selected() {
+  const index = selected.value;
+  const head = table.value.heads[index];
+  if (!head) return null;
+  const name = nameOf(head);
+  const column = statistic.value;
+  const effect = table.value.effects[index];
+  return (
+    <section class="selected" aria-label="Selected head">
+      <h3>
+        Head {name}{' '}
+        {labelsOf(table.value, index).map(({ label, reason }) => (
+          <span key={label} class="label" title={reason}>
+            {label}
+          </span>
+        ))}
+      </h3>
+      <p>
+        {column && `${column.label} ${short(column.values[index]!)}. `}
+        {effect ? `${capital(effectSentence(index))}.` : 'No causal result for this head.'}
+        {effect?.verdict && ` Verdict: ${verdictWords(effect)}.`}
+      </p>
+      <button type="button" class="primary" onClick={() => choose({ screen: 'head' })}>
+        Open head {name}
+      </button>
+      <button type="button" onClick={() => toggleTray(name)}>
+        {view.tray.value.includes(name) ? 'Remove from tray' : 'Add to tray'}
+      </button>
+    </section>
+  );
+}
+
+export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+function EffectPicks() {
+  const all = allEffects.value;
+  const chosen = chosenEffects.value;
+  if (!chosen) return null;
+  const { methods, metric } = chosen.effects;
+  return (
+    <div class="effect-picks">
+      {all.length > 1 && (
+        <Pick
+          label="Effects of"
+          value={chosen.id}
+          options={all.map(({ id, run }) => ({ value: id, label: id, title: run.summary.name }))}
+          onPick={(experiment) => choose({ experiment, method: 0, brush: [] })}
+        />
+      )}
+      {methods.length > 1 && (
+        <Pick
+          label={all.length > 1 ? 'method' : `Effect on ${metric} by`}
+          value={String(chosenMethod.value)}
+          options={methods.map((label, at) => ({ value: String(at), label: label || 'the edit' }))}
+          onPick={(method) => choose({ method: Number(method), brush: [] })}
+        />
+      )}
+    </div>
+  );
+}
+
+export function Overview() {
+  const run = mainRun.value!;
+  if (table.value.heads.length === 0) {
+    const model = modelName(run.summary);
+    return (
+      <Absent title="This file has no statistics or effects of single heads">
+        <p>The File screen shows what it holds. This makes a file with every head:</p>
+        <Snippet text={captureCommand(model)} what="Command" />
+      </Absent>
+    );
+  }
+  return (
+    <div class="overview">
+      <Toolbar />
+      <div class="columns">
+        <HeadGrid />
+        <aside>
+          <FirstLook />
+          {chosenEffects.value ? (
+            <>
+              <EffectPicks />
+              <HeadScatter />
+            </>
+          ) : (
+            <section class="absent-small">
+              <h3>Do these heads matter?</h3>
+              <p>
+                Attention is not effect. No open file has causal results of this model. This makes
+                one; drop it here beside this file:
+              </p>
+              <Snippet text={verdictCommand(modelName(run.summary))} what="Command" />
+            </section>
+          )}
+          <Selected />
+        </aside>
+      </div>
+    </div>
+  );
+}

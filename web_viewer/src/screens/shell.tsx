@@ -1,0 +1,240 @@
+/** What frames every screen: header, tray, status line, help. */
+
+import { signal } from '@preact/signals';
+import type { ComponentType } from 'preact';
+import { plural } from '../model/numbers';
+import { safeText } from '../model/tokens';
+import { modelName } from '../model/join';
+import { ablateCommand, patchCommand } from '../model/commands';
+import { parseHead } from '../model/heads';
+import { SCREENS, type Screen } from '../state/hash';
+import { KEYS } from '../state/keys';
+import { status } from '../state/status';
+import { choose, currentHash, view } from '../state/view';
+import { failures, mainRun, notice, prompt, runs } from '../state/workspace';
+import { toggleTray } from '../state/selection';
+import { copyText, Pick } from '../ui/controls';
+import { dragging, FailureCards, OpenButton } from '../ui/files';
+import { FileScreen } from './file';
+import { Overview } from './overview';
+import { Welcome } from './welcome';
+
+export const help = signal(false);
+
+const SCREEN_LABELS: Record<Screen, string> = {
+  overview: 'Overview',
+  head: 'Head',
+  compare: 'Compare',
+  causal: 'Causal',
+  lens: 'Lens',
+  file: 'File',
+};
+
+const SCREEN_PARTS: Partial<Record<Screen, ComponentType>> = {
+  overview: Overview,
+  file: FileScreen,
+};
+
+function PromptPick() {
+  const run = mainRun.value;
+  if (!run || run.summary.promptIds.length === 0) return null;
+  const ids = run.summary.promptIds;
+  const current = prompt.value?.id ?? ids[0]!;
+  if (ids.length === 1) {
+    return <span class="prompt-text">{safeText(prompt.value?.text ?? '', 90)}</span>;
+  }
+  return (
+    <>
+      <Pick
+        label="Prompt"
+        hideLabel
+        value={current}
+        options={ids.map((id) => ({ value: id, label: id }))}
+        onPick={(id) => choose({ prompt: id, queries: [], keys: [], zoom: [] })}
+      />
+      <span class="prompt-text">{safeText(prompt.value?.text ?? '', 90)}</span>
+    </>
+  );
+}
+
+/** A shared link names the file that it belongs to, for a page opened from disk has no other way. */
+export function shareLink(): string {
+  const run = mainRun.peek();
+  if (run) {
+    view.file.value = run.summary.name;
+    view.runId.value = String(run.summary.root.run_id ?? '').slice(0, 16);
+  }
+  return location.href.replace(/#.*$/, '') + currentHash();
+}
+
+function Header() {
+  const run = mainRun.value;
+  const others = runs.value.length - 1;
+  return (
+    <header class="top">
+      <a
+        class="brand"
+        href="#"
+        onClick={(event) => {
+          event.preventDefault();
+          choose({ screen: 'overview' });
+        }}
+      >
+        attnscope
+      </a>
+      {run && (
+        <span class="run" title={modelName(run.summary)}>
+          {safeText(run.summary.name, 40)}
+          {others > 0 && <span class="muted"> + {plural(others, 'file')}</span>}
+        </span>
+      )}
+      <PromptPick />
+      <span class="spring" />
+      <OpenButton label="Open" />
+      <button
+        type="button"
+        title="Copy a link to this view (y)"
+        onClick={() => copyText(shareLink(), 'Link')}
+      >
+        Copy link
+      </button>
+      <button
+        type="button"
+        title="Light, dark, or as the system"
+        aria-label={`Appearance: ${view.theme.value}`}
+        onClick={() => {
+          const order = ['auto', 'light', 'dark'] as const;
+          choose({ theme: order[(order.indexOf(view.theme.value) + 1) % 3]! });
+        }}
+      >
+        ◐
+      </button>
+      <button
+        type="button"
+        title="Keyboard (?)"
+        aria-label="Help"
+        onClick={() => (help.value = true)}
+      >
+        ?
+      </button>
+    </header>
+  );
+}
+
+function Tabs({ current }: { current: Screen }) {
+  return (
+    <nav class="tabs" aria-label="Screens">
+      {SCREENS.filter((screen) => SCREEN_PARTS[screen]).map((screen, at) => (
+        <button
+          key={screen}
+          type="button"
+          aria-current={screen === current ? 'page' : undefined}
+          title={`${SCREEN_LABELS[screen]} (${at + 1})`}
+          onClick={() => choose({ screen })}
+        >
+          {SCREEN_LABELS[screen]}
+        </button>
+      ))}
+    </nav>
+  );
+}
+
+function Footer() {
+  const tray = view.tray.value;
+  const run = mainRun.value;
+  const heads = tray.map(parseHead).filter((head) => head !== null);
+  const name = run ? modelName(run.summary) : '';
+  return (
+    <footer class="bottom">
+      {tray.length > 0 && (
+        <span class="tray">
+          Tray
+          {tray.map((item) => (
+            <button
+              key={item}
+              type="button"
+              class="chip"
+              title="Remove from tray"
+              onClick={() => toggleTray(item)}
+            >
+              {safeText(item, 12)} ×
+            </button>
+          ))}
+          <button
+            type="button"
+            class="link"
+            onClick={() => copyText(ablateCommand(name, heads), 'Command')}
+          >
+            Copy ablate command
+          </button>
+          <button
+            type="button"
+            class="link"
+            onClick={() => copyText(patchCommand(name, heads), 'Command')}
+          >
+            Copy patch command
+          </button>
+        </span>
+      )}
+      <span class="status" role="status">
+        {notice.value || status.value}
+      </span>
+    </footer>
+  );
+}
+
+function Help() {
+  if (!help.value) return null;
+  return (
+    <div class="veil" onClick={() => (help.value = false)}>
+      <div
+        class="dialog"
+        role="dialog"
+        aria-modal="true"
+        aria-label="Keyboard"
+        onClick={(event) => event.stopPropagation()}
+      >
+        <h2>Keyboard</h2>
+        <table>
+          <tbody>
+            {KEYS.map(({ keys, what }) => (
+              <tr key={keys}>
+                <th scope="row">
+                  <kbd>{keys}</kbd>
+                </th>
+                <td>{what}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+        <button
+          type="button"
+          ref={(button) => button?.focus()}
+          onClick={() => (help.value = false)}
+        >
+          Close
+        </button>
+      </div>
+    </div>
+  );
+}
+
+export function App() {
+  const run = mainRun.value;
+  const anything = runs.value.length > 0;
+  // A foreign file has its tree and nothing else.
+  const screen: Screen = run ? view.screen.value : 'file';
+  const Part = SCREEN_PARTS[screen] ?? Overview;
+  const embedded = view.embed.value;
+  return (
+    <div class={`page${embedded ? ' embedded' : ''}`}>
+      {!embedded && <Header />}
+      {run && !embedded && <Tabs current={screen} />}
+      <main>{anything ? <Part /> : <Welcome />}</main>
+      {anything && !embedded && <Footer />}
+      {failures.value.length > 0 && <FailureCards />}
+      {dragging.value && <div class="drop-veil">Drop to open</div>}
+      <Help />
+    </div>
+  );
+}

@@ -1,0 +1,96 @@
+/** Keyboard: the same everywhere, never while typing. */
+
+import { SEQUENTIAL } from '../draw/color';
+import { SCALES } from '../draw/scale';
+import { nameOf } from '../model/heads';
+import { SCREENS } from './hash';
+import { shownHead, stepHead, toggleTray } from './selection';
+import { choose, view } from './view';
+import { table } from './workspace';
+
+export const KEYS: readonly { keys: string; what: string }[] = [
+  { keys: '1 – 6', what: 'go to a screen' },
+  {
+    keys: '← → ↑ ↓',
+    what: 'previous, next head; layer above, below (in a map: move the crosshair)',
+  },
+  { keys: 'Enter', what: 'open the selected head' },
+  { keys: 'Esc', what: 'clear a selection, else go back to the overview' },
+  { keys: 't', what: 'overview: maps, statistic, effect' },
+  { keys: '[ ]', what: 'sort by the previous, next statistic' },
+  { keys: 'm b v', what: 'head: map, lines, text' },
+  { keys: 'k', what: 'hide the first token' },
+  { keys: '+ − 0', what: 'zoom in, out, fit' },
+  { keys: '/ n N', what: 'find a token; next, previous one' },
+  { keys: 'c s', what: 'next colours, next scale' },
+  { keys: 'a', what: 'add the head to the tray, or remove it' },
+  { keys: 'y e', what: 'copy a link; export what is shown' },
+  { keys: '?', what: 'this list' },
+];
+
+const after = <T>(list: readonly T[], now: T, step = 1): T =>
+  list[(list.indexOf(now) + step + list.length) % list.length]!;
+
+/** Actions that live in a screen: it sets them while it is shown. */
+export const screenKeys = new Map<string, (event: KeyboardEvent) => boolean>();
+
+function cycleSort(step: number): void {
+  const ids = ['', ...table.peek().columns.keys()];
+  choose({ sort: after(ids, view.sort.peek(), step) });
+}
+
+function escape(): void {
+  if (view.queries.peek().length > 0 || view.keys.peek().length > 0)
+    choose({ queries: [], keys: [] });
+  else if (view.brush.peek().length > 0) choose({ brush: [] });
+  else if (view.screen.peek() !== 'overview') choose({ screen: 'overview' });
+  else choose({ head: '' });
+}
+
+const ACTIONS: Record<string, () => void> = {
+  ArrowLeft: () => stepHead(0, -1),
+  ArrowRight: () => stepHead(0, 1),
+  ArrowUp: () => stepHead(-1, 0),
+  ArrowDown: () => stepHead(1, 0),
+  Escape: escape,
+  Enter: () => choose({ screen: 'head' }),
+  t: () => choose({ show: after(['map', 'statistic', 'effect'] as const, view.show.peek()) }),
+  '[': () => cycleSort(-1),
+  ']': () => cycleSort(1),
+  m: () => choose({ view: 'map', screen: 'head' }),
+  b: () => choose({ view: 'lines', screen: 'head' }),
+  v: () => choose({ view: 'text', screen: 'head' }),
+  k: () => choose({ sink: !view.sink.peek() }),
+  c: () => choose({ color: after(SEQUENTIAL, view.color.peek()) as 'cividis' }),
+  s: () => choose({ scale: after(SCALES, view.scale.peek()) }),
+  a: () => {
+    const head = shownHead.peek();
+    if (head) toggleTray(nameOf(head));
+  },
+};
+
+const isTyping = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement &&
+  (['TEXTAREA', 'SELECT'].includes(target.tagName) ||
+    (target instanceof HTMLInputElement && target.type !== 'checkbox') ||
+    target.isContentEditable);
+
+export function followKeys(): void {
+  window.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (isTyping(event.target)) {
+      if (event.key === 'Escape') (event.target as HTMLElement).blur();
+      return;
+    }
+    if (event.key === 'Enter' && event.target instanceof HTMLButtonElement) return;
+    if (screenKeys.get(event.key)?.(event)) {
+      event.preventDefault();
+      return;
+    }
+    const screen = /^[1-6]$/.test(event.key) ? SCREENS[Number(event.key) - 1] : undefined;
+    const action = screen ? () => choose({ screen }) : ACTIONS[event.key];
+    if (!action) return;
+    event.preventDefault();
+    action();
+  });
+}

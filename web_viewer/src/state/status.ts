@@ -1,0 +1,20 @@
+/** The line at the bottom: what a view leaves out or reduces is always said here. */
+
+import { computed, signal } from '@preact/signals';
+import { bytes } from '../model/numbers';
+import { mainRun, packedMeans, prompt, table } from './workspace';
+
+/** What the present view says of itself; empty for the general line. */
+export const viewStatus = signal('');
+
+export const status = computed(() => {
+  if (viewStatus.value) return viewStatus.value;
+  const run = mainRun.value;
+  if (!run) return '';
+  const { summary } = run;
+  const parts = [`${bytes(summary.size)} local file`];
+  if (table.value.heads.length > 0) parts.push(`${table.value.heads.length} heads`);
+  if (packedMeans.value && !prompt.value)
+    parts.push(`means over ${packedMeans.value.prompts} prompts`);
+  return parts.join(' · ');
+});

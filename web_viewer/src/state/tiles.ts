@@ -1,0 +1,89 @@
+/** Tiles of the maps that are looked at: fetched once, kept within 64 MiB, stale ones never asked for. */
+
+import { signal } from '@preact/signals';
+import type { MapInfo } from '../format/types';
+import { isStale } from '../io/errors';
+import type { RunFile } from '../io/run_file';
+import { Lru } from '../draw/lru';
+import { TILE } from '../draw/heat_map';
+import type { Block } from '../draw/transform';
+import { client, failWith } from './workspace';
+
+const CACHE_BYTES = 64 * 1024 * 1024;
+const LANE = 'tiles';
+
+/** Counts arrivals, so that canvases can redraw. */
+export const arrivals = signal(0);
+
+const cache = new Lru<Block>(CACHE_BYTES);
+const asked = new Map<string, number>();
+let generation = 0;
+
+/** From now on only tiles that are asked for again are worth reading. */
+export function forgetQueuedTiles(): void {
+  ++generation;
+  asked.clear();
+  client.advance(LANE);
+}
+
+export const levelPath = (map: MapInfo, level: number): string =>
+  level === 1
+    ? map.path
+    : map.path.replace(
+        /\/cache\/.*$/,
+        `/attention/${stackOf(map)}/pyramid/${map.layer}/max_${level}`,
+      );
+
+function stackOf(map: MapInfo): string {
+  const name = map.path.slice(map.path.lastIndexOf('/') + 1);
+  if (name.includes('cross_attn')) return 'cross';
+  return name.startsWith('encoder') ? 'encoder' : name.startsWith('decoder') ? 'decoder' : 'self';
+}
+
+/** Extent of a map at a level. */
+export const extentAt = (cells: number, level: number): number => Math.ceil(cells / level);
+
+export function tile(
+  file: RunFile,
+  map: MapInfo,
+  head: number,
+  level: number,
+  row: number,
+  column: number,
+): Block | null {
+  const path = levelPath(map, level);
+  const key = `${file.id}|${path}|${head}|${row}|${column}`;
+  const known = cache.get(key);
+  if (known) return known;
+  if (asked.get(key) === generation) return null;
+  asked.set(key, generation);
+  const rows = Math.min(TILE, extentAt(map.shape[1], level) - row * TILE);
+  const columns = Math.min(TILE, extentAt(map.shape[2], level) - column * TILE);
+  const slab = { start: [head, row * TILE, column * TILE], count: [1, rows, columns] };
+  file.numbers(path, slab, { lane: LANE, priority: level }).then(
+    ({ values }) => {
+      const floats = values instanceof Float32Array ? values : Float32Array.from(values);
+      cache.set(key, { values: floats, rows, columns }, floats.byteLength);
+      asked.delete(key);
+      ++arrivals.value;
+    },
+    (error: unknown) => {
+      // One that failed stays marked, or every redraw would ask again.
+      if (isStale(error)) asked.delete(key);
+      else failWith(file.name, error);
+    },
+  );
+  return null;
+}
+
+/** The exact stored value of one cell, if its tile is here. */
+export function cellValue(
+  file: RunFile,
+  map: MapInfo,
+  head: number,
+  row: number,
+  column: number,
+): number | null {
+  const block = tile(file, map, head, 1, Math.floor(row / TILE), Math.floor(column / TILE));
+  return block ? (block.values[(row % TILE) * block.columns + (column % TILE)] ?? null) : null;
+}

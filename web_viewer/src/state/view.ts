@@ -1,0 +1,56 @@
+/** What the user has chosen: one signal a field, kept in step with the URL. */
+
+import { signal, type Signal } from '@preact/signals';
+import { FIELD_NAMES, formatHash, parseHash, type ViewState } from './hash';
+
+type ViewSignals = { [K in keyof ViewState]: Signal<ViewState[K]> };
+
+const parsed = parseHash(globalThis.location?.hash ?? '');
+let unknown = parsed.unknown;
+
+export const view = Object.fromEntries(
+  FIELD_NAMES.map((name) => [name, signal(parsed.state[name])]),
+) as unknown as ViewSignals;
+
+export function currentState(): ViewState {
+  return Object.fromEntries(FIELD_NAMES.map((name) => [name, view[name].peek()])) as ViewState;
+}
+
+export const currentHash = (): string => formatHash(currentState(), unknown);
+
+function assign(patch: Partial<ViewState>): void {
+  for (const name of FIELD_NAMES) {
+    if (name in patch) (view[name] as Signal<unknown>).value = patch[name];
+  }
+}
+
+/** A choice: it can be gone back from. */
+export function choose(patch: Partial<ViewState>): void {
+  assign(patch);
+  const hash = currentHash();
+  if (hash !== location.hash) history.pushState(null, '', hash);
+}
+
+let pending: ReturnType<typeof setTimeout> | null = null;
+
+/** A step of a drag or of typing: the address follows, the history does not. */
+export function adjust(patch: Partial<ViewState>): void {
+  assign(patch);
+  // Browsers allow about a hundred changes of the address in 30 seconds.
+  if (pending === null) {
+    pending = setTimeout(() => {
+      pending = null;
+      history.replaceState(null, '', currentHash());
+    }, 400);
+  }
+}
+
+export function followAddress(): void {
+  const follow = () => {
+    const { state, unknown: kept } = parseHash(location.hash);
+    unknown = kept;
+    assign(state);
+  };
+  window.addEventListener('popstate', follow);
+  window.addEventListener('hashchange', follow);
+}

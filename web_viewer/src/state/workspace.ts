@@ -1,0 +1,226 @@
+/** The files that are open and what has been read from them. */
+
+import { computed, effect, signal } from '@preact/signals';
+import type { StackName } from '../format/schema';
+import type { ExperimentData, PromptData, RunSummary, StackData } from '../format/types';
+import { Client } from '../io/client';
+import { IoError, isStale, type IoErrorCode } from '../io/errors';
+import type { Source } from '../io/protocol';
+import { readExperiment } from '../io/read_experiment';
+import { readPackedStats, readPrompt } from '../io/read_prompt';
+import { RunFile, readSummary } from '../io/run_file';
+import { browserSurroundings } from '../io/surroundings';
+import { headEffects, preferred, type HeadEffects } from '../model/effects';
+import { buildHeadTable, type HeadTable } from '../model/heads';
+import { modelKey, sizeOf } from '../model/join';
+import { view } from './view';
+
+export interface OpenRun {
+  id: number;
+  file: RunFile;
+  summary: RunSummary;
+  foreign: boolean;
+  experiments: ExperimentData[];
+}
+
+export interface Failure {
+  id: number;
+  name: string;
+  code: IoErrorCode | 'newer' | 'foreign';
+  message: string;
+}
+
+export const client = new Client(browserSurroundings());
+export const runs = signal<readonly OpenRun[]>([]);
+export const failures = signal<readonly Failure[]>([]);
+export const busy = signal<string | null>(null);
+export const prompt = signal<PromptData | null>(null);
+export const notice = signal<string>('');
+
+let nextId = 1;
+
+export function fail(name: string, code: Failure['code'], message: string): void {
+  if (failures.peek().some((known) => known.name === name && known.message === message)) return;
+  failures.value = [...failures.value, { id: nextId++, name, code, message }];
+}
+
+export function failWith(name: string, error: unknown): void {
+  if (isStale(error)) return;
+  if (error instanceof IoError) fail(name, error.code, error.message);
+  else throw error;
+}
+
+export function dismiss(id: number): void {
+  failures.value = failures.value.filter((failure) => failure.id !== id);
+}
+
+export async function openSource(source: Source, name: string): Promise<void> {
+  busy.value = name;
+  try {
+    const file = await RunFile.open(client, source, name);
+    const { schema, summary } = await readSummary(file);
+    if (schema.kind === 'newer') {
+      await file.close();
+      fail(name, 'newer', schema.version);
+      return;
+    }
+    const experiments = await Promise.all(
+      summary.experiments.map((experiment) => readExperiment(file, experiment)),
+    );
+    const foreign = schema.kind === 'foreign';
+    runs.value = [...runs.value, { id: nextId++, file, summary, foreign, experiments }];
+  } catch (error) {
+    failWith(name, error);
+  } finally {
+    busy.value = null;
+  }
+}
+
+export async function openFiles(files: Iterable<File>): Promise<void> {
+  for (const file of files) await openSource({ kind: 'file', file }, file.name);
+}
+
+export async function closeRun(id: number): Promise<void> {
+  const run = runs.value.find((candidate) => candidate.id === id);
+  runs.value = runs.value.filter((candidate) => candidate.id !== id);
+  await run?.file.close();
+}
+
+/** The file whose prompts are browsed: the first that has any statistics or maps. */
+export const mainRun = computed<OpenRun | null>(() => {
+  const ours = runs.value.filter((run) => !run.foreign);
+  return ours.find((run) => run.summary.root.kind === 'capture') ?? ours[0] ?? null;
+});
+
+/** Files of the same model: their experiments speak about the same heads. */
+export const sameModelRuns = computed<readonly OpenRun[]>(() => {
+  const main = mainRun.value;
+  if (!main) return [];
+  const key = modelKey(main.summary);
+  return runs.value.filter((run) => !run.foreign && modelKey(run.summary) === key);
+});
+
+/** Name of an experiment, with the file's in front where several files have one of that name. */
+export interface NamedEffects {
+  id: string;
+  run: OpenRun;
+  effects: HeadEffects;
+}
+
+export const allEffects = computed<readonly NamedEffects[]>(() => {
+  const out: NamedEffects[] = [];
+  for (const run of sameModelRuns.value) {
+    for (const data of run.experiments) {
+      const effects = headEffects(data);
+      if (!effects) continue;
+      const taken = out.some(({ id }) => id === data.name);
+      out.push({ id: taken ? `${data.name}@${run.id}` : data.name, run, effects });
+    }
+  }
+  return out;
+});
+
+export const chosenEffects = computed<NamedEffects | null>(() => {
+  const all = allEffects.value;
+  const wanted = all.find(({ id }) => id === view.experiment.value);
+  if (wanted) return wanted;
+  const best = preferred(all.map(({ effects }) => effects));
+  return all.find(({ effects }) => effects === best) ?? null;
+});
+
+export const chosenMethod = computed<number>(() => {
+  const count = chosenEffects.value?.effects.methods.length ?? 0;
+  return view.method.value < count ? view.method.value : 0;
+});
+
+export const stack = computed<StackData | null>(() => {
+  const stacks = prompt.value?.stacks ?? [];
+  return stacks.find((candidate) => candidate.stack === view.stack.value) ?? stacks[0] ?? null;
+});
+
+export interface PackedMeans {
+  stack: Pick<StackData, 'layers' | 'headCounts' | 'width' | 'statNames' | 'headStats'>;
+  deviations: Float32Array;
+  prompts: number;
+}
+
+/** Means over all prompts of a packed file; the drawer narrows them down. */
+export const packedMeans = signal<PackedMeans | null>(null);
+
+export const table = computed<HeadTable>(() => {
+  const main = mainRun.value;
+  const model = main?.summary.model ?? {};
+  const packed = packedMeans.value;
+  return buildHeadTable({
+    stack: stack.value ?? packed?.stack ?? null,
+    deviations: stack.value ? null : (packed?.deviations ?? null),
+    effects: chosenEffects.value?.effects ?? null,
+    method: chosenMethod.value,
+    layerCount: sizeOf(model, 'n_layers'),
+    headCount: sizeOf(model, 'n_heads'),
+    keyValueHeads: sizeOf(model, 'n_kv_heads'),
+  });
+});
+
+async function loadPackedMeans(run: OpenRun, name: StackName): Promise<void> {
+  const data = await readPackedStats(run.file, name);
+  if (!data || mainRun.peek() !== run) return;
+  const [prompts = 0, , width = 0] = data.shape;
+  const size = prompts === 0 ? 0 : data.values.length / prompts;
+  const headStats = new Float32Array(size);
+  const deviations = new Float32Array(size);
+  for (let i = 0; i < size; ++i) {
+    // A prompt on which a statistic is undefined does not count for it.
+    let [count, sum, squares] = [0, 0, 0];
+    for (let p = 0; p < prompts; ++p) {
+      const value = data.values[p * size + i]!;
+      if (Number.isNaN(value)) continue;
+      ++count;
+      sum += value;
+      squares += value * value;
+    }
+    const mean = sum / count;
+    headStats[i] = mean;
+    deviations[i] =
+      count > 1 ? Math.sqrt(Math.max(0, (squares - count * mean * mean) / (count - 1))) : NaN;
+  }
+  const { layers, headCounts, names } = data;
+  packedMeans.value = {
+    stack: { layers, headCounts, width, statNames: names, headStats },
+    deviations,
+    prompts,
+  };
+}
+
+/** Reads the chosen prompt whenever file or choice change. */
+export function followPrompt(): void {
+  effect(() => {
+    const run = mainRun.value;
+    const wanted = view.prompt.value;
+    if (!run) {
+      prompt.value = null;
+      packedMeans.value = null;
+      return;
+    }
+    const ids = run.summary.promptIds;
+    const id = ids.includes(wanted) ? wanted : ids[0];
+    const stackName = run.summary.packedStacks[0];
+    if (id === undefined) {
+      prompt.value = null;
+      if (stackName)
+        loadPackedMeans(run, stackName).catch((error) => failWith(run.summary.name, error));
+      return;
+    }
+    if (prompt.peek()?.id === id && promptOwner === run.id) return;
+    promptOwner = run.id;
+    client.advance('tiles');
+    readPrompt(run.file, id).then(
+      (data) => {
+        if (promptOwner === run.id) prompt.value = data;
+      },
+      (error: unknown) => failWith(run.summary.name, error),
+    );
+  });
+}
+
+let promptOwner = 0;

@@ -1,0 +1,131 @@
+/** Small controls that every screen uses. */
+
+import type { ComponentChildren } from 'preact';
+import { useSignal } from '@preact/signals';
+import { notice } from '../state/workspace';
+
+interface PickProps {
+  label: string;
+  value: string;
+  options: readonly { value: string; label: string; title?: string }[];
+  onPick: (value: string) => void;
+  title?: string;
+  hideLabel?: boolean;
+}
+
+export function Pick({ label, value, options, onPick, title, hideLabel }: PickProps) {
+  return (
+    <label class="pick" title={title}>
+      <span class={hideLabel ? 'unseen' : ''}>{label}</span>
+      <select value={value} onChange={(event) => onPick(event.currentTarget.value)}>
+        {options.map((option) => (
+          <option key={option.value} value={option.value} title={option.title}>
+            {option.label}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+interface SwitchProps {
+  label: string;
+  value: string;
+  options: readonly { value: string; label: string; title?: string; disabled?: boolean }[];
+  onPick: (value: string) => void;
+}
+
+/** A few choices side by side. */
+export function Switch({ label, value, options, onPick }: SwitchProps) {
+  return (
+    <div class="switch" role="group" aria-label={label}>
+      {options.map((option) => (
+        <button
+          key={option.value}
+          type="button"
+          title={option.title}
+          disabled={option.disabled}
+          aria-pressed={option.value === value}
+          onClick={() => onPick(option.value)}
+        >
+          {option.label}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+interface CheckProps {
+  label: string;
+  checked: boolean;
+  onChange: (checked: boolean) => void;
+  title?: string;
+  disabled?: boolean;
+}
+
+export function Check({ label, checked, onChange, title, disabled }: CheckProps) {
+  return (
+    <label class="check" title={title}>
+      <input
+        type="checkbox"
+        checked={checked}
+        disabled={disabled}
+        onChange={(event) => onChange(event.currentTarget.checked)}
+      />
+      {label}
+    </label>
+  );
+}
+
+export async function copyText(text: string, what: string): Promise<void> {
+  await navigator.clipboard.writeText(text).then(
+    () => (notice.value = `${what} copied.`),
+    () => (notice.value = 'The browser did not allow copying.'),
+  );
+}
+
+/** A command or code to paste elsewhere. */
+export function Snippet({ text, what }: { text: string; what: string }) {
+  return (
+    <div class="snippet">
+      <pre tabIndex={0}>{text}</pre>
+      <button type="button" onClick={() => copyText(text, what)}>
+        Copy
+      </button>
+    </div>
+  );
+}
+
+/** A part of a page that can be folded away. */
+export function Fold({ title, children, open = false }: FoldProps) {
+  const shown = useSignal(open);
+  return (
+    <details class="fold" open={shown.value}>
+      <summary
+        onClick={(event) => {
+          event.preventDefault();
+          shown.value = !shown.value;
+        }}
+      >
+        {title}
+      </summary>
+      {shown.value && children}
+    </details>
+  );
+}
+
+interface FoldProps {
+  title: string;
+  children: ComponentChildren;
+  open?: boolean;
+}
+
+/** What is shown where the file holds nothing for a screen, with the command that makes it. */
+export function Absent({ title, children }: { title: string; children: ComponentChildren }) {
+  return (
+    <div class="absent">
+      <h2>{title}</h2>
+      {children}
+    </div>
+  );
+}

@@ -1,0 +1,127 @@
+/** Getting files: the button, dropping anywhere, and what is said when one cannot be opened. */
+
+import { signal } from '@preact/signals';
+import { useRef } from 'preact/hooks';
+import { dismiss, failures, openFiles, type Failure } from '../state/workspace';
+import { safeText } from '../model/tokens';
+import { Snippet } from './controls';
+
+export function OpenButton({ label, primary }: { label: string; primary?: boolean }) {
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <button type="button" class={primary ? 'primary' : ''} onClick={() => input.current?.click()}>
+        {label}
+      </button>
+      <input
+        ref={input}
+        class="unseen"
+        type="file"
+        multiple
+        tabIndex={-1}
+        aria-label="HDF5 files"
+        onChange={(event) => {
+          const files = [...(event.currentTarget.files ?? [])];
+          event.currentTarget.value = '';
+          void openFiles(files);
+        }}
+      />
+    </>
+  );
+}
+
+export const dragging = signal(false);
+
+/** A file may be dropped anywhere on the page. */
+export function acceptDrops(): void {
+  const carriesFiles = (event: DragEvent) => event.dataTransfer?.types.includes('Files') ?? false;
+  window.addEventListener('dragover', (event) => {
+    if (!carriesFiles(event)) return;
+    event.preventDefault();
+    dragging.value = true;
+  });
+  window.addEventListener('dragleave', (event) => {
+    if (event.relatedTarget === null) dragging.value = false;
+  });
+  window.addEventListener('drop', (event) => {
+    dragging.value = false;
+    if (!carriesFiles(event)) return;
+    event.preventDefault();
+    void openFiles([...(event.dataTransfer?.files ?? [])]);
+  });
+}
+
+interface Explanation {
+  title: string;
+  advice: string;
+  command?: string;
+}
+
+function explain({ code, message, name }: Failure): Explanation {
+  switch (code) {
+    case 'not_hdf5':
+      return {
+        title: 'This is not an HDF5 file',
+        advice: `${message}. An HDF5 file begins with 89 48 44 46. Is it the .h5 that attnscope wrote?`,
+      };
+    case 'newer':
+      return {
+        title: 'This file was written by a newer version',
+        advice: `It has schema version ${message}; this page reads version 1. Open it with the viewer that came with that version.`,
+      };
+    case 'filter':
+      return {
+        title: 'A dataset is compressed in a way this page cannot read',
+        advice: `${message}. Built in are deflate, shuffle, szip and scale-offset. Rewrite the file:`,
+        command: `h5repack -f SHUF -f GZIP=1 ${JSON.stringify(name)} readable.h5`,
+      };
+    case 'too_large':
+      return { title: 'That would not fit', advice: `${message}.` };
+    case 'changed':
+      return {
+        title: 'The file is no longer what was opened',
+        advice: `${message}. Open it again to see its new content.`,
+      };
+    case 'no_range':
+      return {
+        title: 'This server cannot send parts of a file',
+        advice: `${message}. Serve it with the command below, or save the file and drop it here.`,
+        command: `attnscope view ${name}`,
+      };
+    case 'timeout':
+      return { title: 'Reading took too long', advice: `${message}. The file may be damaged.` };
+    case 'crashed':
+      return {
+        title: 'Reading this file made the HDF5 library stop',
+        advice: `${message}. The reader was started again; other files stay open.`,
+      };
+    default:
+      return {
+        title: 'This file cannot be read in full',
+        advice: `${message}.`,
+        command: `attnscope verify ${name}`,
+      };
+  }
+}
+
+export function FailureCards() {
+  if (failures.value.length === 0) return null;
+  return (
+    <div class="failures" role="alert">
+      {failures.value.map((failure) => {
+        const { title, advice, command } = explain(failure);
+        return (
+          <div class="failure" key={failure.id} data-code={failure.code}>
+            <strong>{title}</strong>
+            <div class="name">{safeText(failure.name)}</div>
+            <p>{safeText(advice, 600)}</p>
+            {command && <Snippet text={safeText(command, 300)} what="Command" />}
+            <button type="button" onClick={() => dismiss(failure.id)}>
+              Close
+            </button>
+          </div>
+        );
+      })}
+    </div>
+  );
+}

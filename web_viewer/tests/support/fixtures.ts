@@ -1,0 +1,108 @@
+/** Files made by the command and by h5py, once per machine, in a folder that is not committed. */
+
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export const folder = join(VIEWER_ROOT, 'build/fixtures');
+const repository = join(VIEWER_ROOT, '..');
+const demo = join(repository, 'probes/demo');
+
+/** The command that writes our files; null skips what needs it. */
+export const command = process.env.ATTNSCOPE_BIN ?? null;
+/** A Python that has h5py; null skips what needs it. */
+export const python = process.env.ATTNSCOPE_PYTHON ?? null;
+
+const model = join(demo, 'tiny-english');
+
+function make(name: string, args: string[]): string {
+  mkdirSync(folder, { recursive: true });
+  const path = join(folder, name);
+  if (!existsSync(path)) execFileSync(command!, [...args, '-o', path], { stdio: 'pipe' });
+  return path;
+}
+
+export const PROMPT = 'Words: river Tom lamp blue river Tom';
+
+export const capture = (): string => make('run.h5', ['capture', '-m', model, '--prompt', PROMPT]);
+
+export const half = (): string =>
+  make('half.h5', ['capture', '-m', model, '--prompt', PROMPT, '--map-dtype', 'f16']);
+
+export const pairs = (): string => join(demo, 'pairs/indirect_object.jsonl');
+
+export const verdict = (): string =>
+  make('verdict.h5', ['verdict', '-m', model, '--pairs', pairs()]);
+
+export const ablation = (): string =>
+  make('ablate.h5', [
+    'ablate',
+    '-m',
+    model,
+    '--pairs',
+    pairs(),
+    '--limit',
+    '40',
+    '--method',
+    'zero,mean',
+  ]);
+
+export const patching = (): string =>
+  make('patch.h5', [
+    ...['patch', '-m', model, '--pairs', pairs(), '--limit', '12'],
+    ...['--site', 'resid_pre,z', '--by', 'layer,pos'],
+  ]);
+
+export const lens = (): string => make('lens.h5', ['lens', '-m', model, '--prompt', PROMPT]);
+
+function prompts(name: string, count: number): string {
+  mkdirSync(folder, { recursive: true });
+  const rows = readFileSync(pairs(), 'utf8').trim().split('\n').slice(0, count);
+  const path = join(folder, name);
+  const lines = rows.map((row) => {
+    const { clean, group } = JSON.parse(row) as { clean: string; group: string };
+    return JSON.stringify({ text: clean, group });
+  });
+  writeFileSync(path, `${lines.join('\n')}\n`);
+  return path;
+}
+
+export const several = (): string =>
+  make('several.h5', ['capture', '-m', model, '--prompts', prompts('several.jsonl', 8)]);
+
+export const packed = (): string =>
+  make('packed.h5', ['capture', '-m', model, '--prompts', prompts('packed.jsonl', 80)]);
+
+/** Runs Python with h5py and returns what it prints as JSON. */
+export function h5py<T>(code: string, ...args: string[]): T {
+  const text = execFileSync(
+    python!,
+    ['-c', `import h5py, json, sys, numpy as np\n${code}`, ...args],
+    {
+      encoding: 'utf8',
+      maxBuffer: 1 << 28,
+    },
+  );
+  return JSON.parse(text) as T;
+}
+
+/** A file that h5py writes: `code` fills the open file `f`. */
+export function writtenByH5py(name: string, code: string): string {
+  mkdirSync(folder, { recursive: true });
+  const path = join(folder, name);
+  if (existsSync(path)) return path;
+  const part = `${path}.part`;
+  h5py<null>(
+    `with h5py.File(sys.argv[1], "w") as f:\n    ${code.replaceAll('\n', '\n    ')}\nprint("null")`,
+    part,
+  );
+  renameSync(part, path);
+  return path;
+}
+
+/** Why a test is skipped, or false when it can run. */
+export const without = (...needed: ('command' | 'python')[]): string | false => {
+  if (needed.includes('command') && !command) return 'ATTNSCOPE_BIN is not set';
+  if (needed.includes('python') && !python) return 'ATTNSCOPE_PYTHON is not set';
+  return false;
+};
