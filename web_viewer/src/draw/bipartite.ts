@@ -29,7 +29,6 @@ export interface BipartiteOptions {
   /** The query or key under the pointer, −1 for none: only its lines stay strong. */
   query: number;
   key: number;
-  color: (weight: number) => string;
 }
 
 /** Draws what is visible and returns how many lines were left out, the weakest first. */

@@ -23,7 +23,7 @@ export interface GridLayout {
   caption: number;
   labels: GridLabel[];
   /** Rows that stand for layers the file does not hold. */
-  gaps: { y: number; height: number; text: string }[];
+  gaps: { x: number; y: number; height: number; text: string }[];
   height: number;
 }
 
@@ -49,44 +49,80 @@ function layerRuns(table: HeadTable): { stored: boolean; first: number; last: nu
   return runs;
 }
 
-/** Rows are layers, columns heads; heads that share keys and values stand close together. */
+/** How wide a cell can be if the layers are folded into `blocks` blocks side by side. */
+function fittedCell(table: HeadTable, rows: number, blocks: number, room: RoomFor): number {
+  const width = room.width / blocks - LEFT - 12 - room.groupGaps;
+  return Math.floor(
+    Math.min(width / Math.max(1, table.width), room.height / Math.max(1, Math.ceil(rows / blocks))),
+  );
+}
+
+interface RoomFor {
+  width: number;
+  height: number;
+  groupGaps: number;
+}
+
+const MAX_BLOCKS = 6;
+
+/** Rows are layers, columns heads; heads that share keys and values stand close together. Deep and
+ *  narrow models go on in a second block beside the first. */
 export function modelLayout(table: HeadTable, width: number, height: number): GridLayout {
   const runs = layerRuns(table);
   const rows = runs.filter((run) => run.stored).length;
   const gapCount = runs.length - rows;
-  const groups = table.groupSize > 1 ? Math.ceil(table.width / table.groupSize) - 1 : 0;
-  const groupGap = groups > 0 ? 6 : 0;
-  const roomX = width - LEFT - 12 - groups * groupGap;
-  const roomY = height - TOP - 8 - gapCount * GAP_HEIGHT;
-  const fitted = Math.floor(Math.min(roomX / Math.max(1, table.width), roomY / Math.max(1, rows)));
-  const cell = Math.max(MIN_CELL, Math.min(MAX_CELL, fitted));
-  const xOf = (head: number) =>
-    LEFT + head * cell + (groupGap ? Math.floor(head / table.groupSize) * groupGap : 0);
+  const groupGap = table.groupSize > 1 && table.width > table.groupSize ? 6 : 0;
+  const groupGaps = groupGap * (Math.ceil(table.width / table.groupSize) - 1);
+  const room = { width, height: height - TOP - 8 - gapCount * GAP_HEIGHT, groupGaps };
+  let blocks = 1;
+  for (let more = 2; more <= MAX_BLOCKS; ++more) {
+    if (fittedCell(table, rows, more, room) > fittedCell(table, rows, blocks, room)) blocks = more;
+  }
+  const cell = Math.max(MIN_CELL, Math.min(MAX_CELL, fittedCell(table, rows, blocks, room)));
+  const blockWidth = LEFT + table.width * cell + groupGaps + 12;
+  const rowsPerBlock = Math.ceil(rows / blocks);
 
   const layout: GridLayout = { cells: [], cell, caption: 0, labels: [], gaps: [], height: 0 };
+  const xOf = (block: number, head: number) =>
+    block * blockWidth +
+    LEFT +
+    head * cell +
+    (groupGap ? Math.floor(head / table.groupSize) * groupGap : 0);
   const step = cell >= 22 ? 1 : cell * 2 >= 22 ? 2 : 5;
-  for (let head = 0; head < table.width; head += step) {
-    layout.labels.push({ text: `${head}`, x: xOf(head) + cell / 2, y: TOP - 10, align: 'center' });
-  }
-  let y = TOP;
-  const rowOf = new Map<number, number>();
+  const rowOf = new Map<number, { block: number; y: number }>();
+  let [block, inBlock, y] = [0, 0, TOP];
   for (const { stored, first, last } of runs) {
+    if (stored && inBlock === rowsPerBlock) {
+      ++block;
+      inBlock = 0;
+      y = TOP;
+    }
     if (stored) {
-      rowOf.set(first, y);
-      if (first % step === 0) {
-        layout.labels.push({ text: `L${first}`, x: LEFT - 8, y: y + cell / 2, align: 'right' });
+      rowOf.set(first, { block, y });
+      if (inBlock % step === 0) {
+        const x = block * blockWidth + LEFT - 8;
+        layout.labels.push({ text: `L${first}`, x, y: y + cell / 2, align: 'right' });
       }
+      ++inBlock;
       y += cell;
     } else {
       const text = first === last ? `layer ${first}` : `layers ${first}–${last}`;
-      layout.gaps.push({ y, height: GAP_HEIGHT, text: `${text}: not in this file` });
+      const x = block * blockWidth + LEFT;
+      layout.gaps.push({ x, y, height: GAP_HEIGHT, text: `${text}: not in this file` });
       y += GAP_HEIGHT;
+    }
+    layout.height = Math.max(layout.height, y + 8);
+  }
+  for (let at = 0; at <= block; ++at) {
+    for (let head = 0; head < table.width; head += step) {
+      const x = xOf(at, head) + cell / 2;
+      layout.labels.push({ text: `${head}`, x, y: TOP - 10, align: 'center' });
     }
   }
   table.heads.forEach(({ layer, head }, index) => {
-    layout.cells.push({ head: index, x: xOf(head), y: rowOf.get(layer) ?? TOP });
+    const row = rowOf.get(layer);
+    if (row) layout.cells.push({ head: index, x: xOf(row.block, head), y: row.y });
   });
-  layout.height = y + 8;
   return layout;
 }
 

@@ -2,7 +2,7 @@
 
 import type { StackData } from '../format/types';
 import type { HeadEffect, HeadEffects } from './effects';
-import { definitionOf } from './statistics';
+import { definitionOf, orderOf } from './statistics';
 
 export interface HeadRef {
   layer: number;
@@ -148,7 +148,11 @@ export function buildHeadTable(sources: HeadSources): HeadTable {
     layerCount: Math.max(sources.layerCount, (layers.at(-1) ?? -1) + 1),
     width,
     groupSize: shared ? headCount / keyValueHeads : 1,
-    columns: new Map(columns.map((column) => [column.id, column])),
+    columns: new Map(
+      [...columns]
+        .sort((a, b) => orderOf(a.id) - orderOf(b.id))
+        .map((column) => [column.id, column]),
+    ),
     effects,
     index: new Map(heads.map((head, at) => [nameOf(head), at])),
   };

@@ -88,3 +88,9 @@ const byName = new Map([...STATISTICS, ...MEASURES].map((entry) => [entry.name, 
 export function definitionOf(name: string): Definition {
   return byName.get(name) ?? define(name, name, 'This version has no description of it.', false);
 }
+
+/** Place in lists: what people look for first comes first, unknown names last. */
+export function orderOf(name: string): number {
+  const at = STATISTICS.findIndex((entry) => entry.name === name);
+  return at < 0 ? STATISTICS.length : at;
+}

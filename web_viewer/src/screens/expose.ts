@@ -1,7 +1,24 @@
 /** What tests read of the page: numbers, not pictures. */
 
+import { figureLayout } from '../draw/figure';
+import { extent, viewport } from '../state/focus';
+import { storedValue } from '../state/map';
 import { currentState } from '../state/view';
 import { failures, runs, table } from '../state/workspace';
+
+function pixelAt(query: number, key: number): number[] | null {
+  const holder = document.querySelector('.head-map .canvas');
+  const canvas = holder?.querySelector('canvas');
+  if (!holder || !canvas) return null;
+  const { rows, columns } = extent.value;
+  const size = { width: holder.clientWidth, height: holder.clientHeight };
+  const { map } = figureLayout(size, columns, rows);
+  const see = viewport.value;
+  const ratio = canvas.width / size.width;
+  const x = map.x + ((key + 0.5 - see.x) / see.width) * map.width;
+  const y = map.y + ((query + 0.5 - see.y) / see.height) * map.height;
+  return Array.from(canvas.getContext('2d')!.getImageData(x * ratio, y * ratio, 1, 1).data);
+}
 
 export function exposeForTests(): void {
   const surface = {
@@ -14,6 +31,10 @@ export function exposeForTests(): void {
         [...table.value.columns].map(([id, column]) => [id, Array.from(column.values)]),
       ),
     }),
+    /** The stored value of a cell of the map on screen; null while it is being read. */
+    value: (query: number, key: number) => storedValue(query, key),
+    /** The colour of a cell on screen, as red, green, blue, opacity. */
+    pixel: (query: number, key: number) => pixelAt(query, key),
   };
   Object.assign(window, { __attnscope: surface });
 }

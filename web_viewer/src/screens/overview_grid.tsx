@@ -1,7 +1,7 @@
 /** All heads at once: their maps, a statistic, or what they cause. */
 
 import { useComputed, useSignal } from '@preact/signals';
-import { useRef } from 'preact/hooks';
+import { useCallback, useRef } from 'preact/hooks';
 import { cssColor, inkOn, type ColorMapName } from '../draw/color';
 import { cellText } from '../draw/axes';
 import { headAt, inner, modelLayout, sortedLayout, type GridLayout } from '../draw/grid';
@@ -69,7 +69,8 @@ export function HeadGrid() {
     return paintThumbnails(data.overview, view.color.value, view.scale.value, causal);
   });
 
-  const draw = (context: CanvasRenderingContext2D, place: Size, ink: Ink) => {
+  // Everything it reads is a signal, so one function serves for good.
+  const draw = useCallback((context: CanvasRenderingContext2D, place: Size, ink: Ink) => {
     if (place.width !== size.peek().width || place.height !== size.peek().height)
       size.value = place;
     const { cells, cell, caption, labels, gaps } = layout.value;
@@ -98,7 +99,7 @@ export function HeadGrid() {
     context.textAlign = 'left';
     for (const gap of gaps) {
       context.fillStyle = ink.muted;
-      context.fillText(gap.text, 52, gap.y + gap.height / 2);
+      context.fillText(gap.text, gap.x, gap.y + gap.height / 2);
     }
     for (const at of cells) {
       const top = at.y - scroll.value;
@@ -166,7 +167,7 @@ export function HeadGrid() {
         context.strokeRect(box.x - 1, box.y - 1, box.size + 2, box.size + 2);
       }
     }
-  };
+  }, []);
 
   const under = (event: MouseEvent) => {
     const { x, y } = offsetOf(event);

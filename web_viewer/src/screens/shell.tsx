@@ -16,6 +16,7 @@ import { toggleTray } from '../state/selection';
 import { copyText, Pick } from '../ui/controls';
 import { dragging, FailureCards, OpenButton } from '../ui/files';
 import { FileScreen } from './file';
+import { HeadScreen } from './head';
 import { Overview } from './overview';
 import { Welcome } from './welcome';
 
@@ -32,6 +33,7 @@ const SCREEN_LABELS: Record<Screen, string> = {
 
 const SCREEN_PARTS: Partial<Record<Screen, ComponentType>> = {
   overview: Overview,
+  head: HeadScreen,
   file: FileScreen,
 };
 
@@ -124,12 +126,12 @@ function Header() {
 function Tabs({ current }: { current: Screen }) {
   return (
     <nav class="tabs" aria-label="Screens">
-      {SCREENS.filter((screen) => SCREEN_PARTS[screen]).map((screen, at) => (
+      {SCREENS.filter((screen) => SCREEN_PARTS[screen]).map((screen) => (
         <button
           key={screen}
           type="button"
           aria-current={screen === current ? 'page' : undefined}
-          title={`${SCREEN_LABELS[screen]} (${at + 1})`}
+          title={`${SCREEN_LABELS[screen]} (${SCREENS.indexOf(screen) + 1})`}
           onClick={() => choose({ screen })}
         >
           {SCREEN_LABELS[screen]}

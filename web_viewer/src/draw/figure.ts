@@ -1,0 +1,257 @@
+/** One map with everything around it, on the screen and in exports alike. */
+
+import { drawCellNumbers, drawColumnLabels, drawRowLabels } from './axes';
+import { cssColor, inkOn } from './color';
+import type { DrawReport, HeatMapPainter, MapShape, MapStyle, TileLookup } from './heat_map';
+import type { Ink } from './ink';
+import { placeOf, type ScaleSpec } from './scale';
+import type { Size, Viewport } from './viewport';
+
+export interface Box extends Size {
+  x: number;
+  y: number;
+}
+
+export interface FigureLayout {
+  map: Box;
+  /** Profiles beside and below the map. */
+  right: Box;
+  bottom: Box;
+}
+
+const LEFT = 146;
+const TOP = 104;
+const STRIP = 46;
+const GAP = 8;
+
+/** Cells are square unless the map is much longer than wide. */
+export function figureLayout(size: Size, columns: number, rows: number): FigureLayout {
+  const roomX = Math.max(40, size.width - LEFT - STRIP - GAP - 10);
+  const roomY = Math.max(40, size.height - TOP - STRIP - GAP - 6);
+  const ratio = Math.min(2.5, Math.max(0.4, columns / rows));
+  const width = Math.floor(Math.min(roomX, roomY * ratio));
+  const height = Math.floor(Math.min(roomY, roomX / ratio));
+  const x = LEFT + Math.floor((roomX - width) / 2);
+  return {
+    map: { x, y: TOP, width, height },
+    right: { x: x + width + GAP, y: TOP, width: STRIP, height },
+    bottom: { x, y: TOP + height + GAP, width, height: STRIP },
+  };
+}
+
+export interface Cross {
+  row: number;
+  column: number;
+}
+
+export interface FigureContent {
+  view: Viewport;
+  shape: MapShape;
+  tiles: TileLookup;
+  style: MapStyle;
+  scale: ScaleSpec;
+  rowLabels: readonly string[];
+  columnLabels: readonly string[];
+  rowPositions: readonly number[] | null;
+  columnPositions: readonly number[] | null;
+  /** What is drawn of a cell, null while unknown or masked. */
+  valueAt: (row: number, column: number) => number | null;
+  cross: Cross | null;
+  selectedRows: readonly number[];
+  selectedColumns: readonly number[];
+  /** Tokens that the search found, marked on both axes. */
+  found: { rows: readonly number[]; columns: readonly number[] };
+  /** Values along the axes, drawn beside and below the map. */
+  rowProfile: Profile | null;
+  columnProfile: Profile | null;
+}
+
+export interface Profile {
+  values: ArrayLike<number>;
+  /** A full bar stands for the largest visible value, but at least for this. */
+  least: number;
+}
+
+function within(context: CanvasRenderingContext2D, box: Box, draw: () => void): void {
+  context.save();
+  context.translate(box.x, box.y);
+  draw();
+  context.restore();
+}
+
+function drawSelection(
+  context: CanvasRenderingContext2D,
+  ink: Ink,
+  box: Box,
+  { view, selectedRows, selectedColumns, cross }: FigureContent,
+): void {
+  const width = box.width / view.width;
+  const height = box.height / view.height;
+  const xOf = (column: number) => (column - view.x) * width;
+  const yOf = (row: number) => (row - view.y) * height;
+  context.save();
+  context.beginPath();
+  context.rect(0, 0, box.width, box.height);
+  context.clip();
+  context.fillStyle = ink.accent;
+  context.globalAlpha = 0.22;
+  for (const row of selectedRows) context.fillRect(0, yOf(row), box.width, Math.max(1, height));
+  for (const column of selectedColumns) {
+    context.fillRect(xOf(column), 0, Math.max(1, width), box.height);
+  }
+  context.globalAlpha = 1;
+  if (cross) {
+    context.strokeStyle = ink.accent;
+    context.lineWidth = 1;
+    const [x, y] = [xOf(cross.column), yOf(cross.row)];
+    context.globalAlpha = 0.55;
+    context.beginPath();
+    for (const at of [y, y + height]) {
+      context.moveTo(0, at);
+      context.lineTo(box.width, at);
+    }
+    for (const at of [x, x + width]) {
+      context.moveTo(at, 0);
+      context.lineTo(at, box.height);
+    }
+    context.stroke();
+    context.globalAlpha = 1;
+    context.lineWidth = 2;
+    context.strokeRect(x, y, Math.max(2, width), Math.max(2, height));
+  }
+  context.restore();
+}
+
+/** Bars along one axis; each stands for the cells of one pixel or more, and shows their largest. */
+function drawProfile(
+  context: CanvasRenderingContext2D,
+  ink: Ink,
+  box: Box,
+  { values, least }: Profile,
+  begin: number,
+  extent: number,
+  upright: boolean,
+): void {
+  const length = upright ? box.height : box.width;
+  const depth = upright ? box.width : box.height;
+  const [first, last] = [Math.max(0, Math.floor(begin)), Math.min(values.length, begin + extent)];
+  let most = least;
+  for (let i = first; i < last; ++i) most = Math.max(most, values[i] || 0);
+  context.fillStyle = ink.muted;
+  if (most === 0) return;
+  const cell = length / extent;
+  const step = Math.max(1, Math.ceil(extent / length));
+  for (let i = first; i < last; i += step) {
+    let top = 0;
+    for (let j = i; j < Math.min(values.length, i + step); ++j) top = Math.max(top, values[j] || 0);
+    const at = Math.max(0, (i - begin) * cell);
+    const size = Math.max(1, step * cell - (cell > 4 ? 1 : 0));
+    const bar = (top / most) * (depth - 2);
+    if (at + size > length + 1) continue;
+    if (upright) context.fillRect(0, at, bar, size);
+    else context.fillRect(at, 0, size, bar);
+  }
+}
+
+export function drawFigure(
+  context: CanvasRenderingContext2D,
+  ink: Ink,
+  layout: FigureLayout,
+  painter: HeatMapPainter,
+  content: FigureContent,
+  pixelRatio: number,
+): DrawReport {
+  const { map } = layout;
+  const { view, scale } = content;
+  context.fillStyle = ink.masked;
+  context.fillRect(map.x, map.y, map.width, map.height);
+  let report: DrawReport | null = null;
+  within(context, map, () => {
+    report = painter.draw(
+      context,
+      map,
+      view,
+      content.shape,
+      content.tiles,
+      content.style,
+      pixelRatio,
+    );
+    drawCellNumbers(
+      context,
+      view,
+      map,
+      content.valueAt,
+      (value) => inkOn(scale.map, placeOf(scale, value)),
+      ink.font,
+    );
+    drawSelection(context, ink, map, content);
+  });
+  context.strokeStyle = ink.line;
+  context.lineWidth = 1;
+  context.strokeRect(map.x - 0.5, map.y - 0.5, map.width + 1, map.height + 1);
+
+  const rowMarks = [...content.selectedRows, ...content.found.rows];
+  const columnMarks = [...content.selectedColumns, ...content.found.columns];
+  if (content.cross) {
+    rowMarks.push(content.cross.row);
+    columnMarks.push(content.cross.column);
+  }
+  within(context, { ...map, x: map.x - LEFT }, () =>
+    drawRowLabels(context, ink, view, map, {
+      labels: content.rowLabels,
+      positions: content.rowPositions,
+      marked: new Set(rowMarks),
+      room: LEFT,
+    }),
+  );
+  within(context, { ...map, y: map.y - TOP }, () =>
+    drawColumnLabels(context, ink, view, map, {
+      labels: content.columnLabels,
+      positions: content.columnPositions,
+      marked: new Set(columnMarks),
+      room: TOP,
+    }),
+  );
+  context.font = `12px ${ink.font}`;
+  context.fillStyle = ink.text;
+  context.textAlign = 'right';
+  context.textBaseline = 'alphabetic';
+  context.fillText('key, attended to →', map.x - 16, map.y - 30);
+  context.fillText('query, attends from ↓', map.x - 16, map.y - 12);
+  const { rowProfile, columnProfile } = content;
+  if (rowProfile) {
+    within(context, layout.right, () =>
+      drawProfile(context, ink, layout.right, rowProfile, view.y, view.height, true),
+    );
+  }
+  if (columnProfile) {
+    within(context, layout.bottom, () =>
+      drawProfile(context, ink, layout.bottom, columnProfile, view.x, view.width, false),
+    );
+  }
+  return report!;
+}
+
+/** A bar that says what the colours mean, with its ends. */
+export function drawColorBar(
+  context: CanvasRenderingContext2D,
+  ink: Ink,
+  box: Box,
+  scale: ScaleSpec,
+  endText: (value: number) => string,
+): void {
+  const steps = Math.max(2, Math.round(box.width));
+  const low = scale.diverging ? scale.low : 0;
+  for (let i = 0; i < steps; ++i) {
+    const value = low + ((scale.high - low) * (i + 0.5)) / steps;
+    context.fillStyle = cssColor(scale.map, placeOf(scale, value));
+    context.fillRect(box.x + i, box.y, 1.5, box.height);
+  }
+  context.font = `12px ${ink.font}`;
+  context.fillStyle = ink.muted;
+  context.textBaseline = 'top';
+  context.textAlign = 'left';
+  context.fillText(endText(low), box.x, box.y + box.height + 3);
+  context.textAlign = 'right';
+  context.fillText(endText(scale.high), box.x + box.width, box.y + box.height + 3);
+}

@@ -1,0 +1,296 @@
+/** The heat map of a head: zoom, pan, crosshair, selection. */
+
+import { useSignal } from '@preact/signals';
+import { useCallback, useEffect, useRef } from 'preact/hooks';
+import { drawFigure, figureLayout, type FigureLayout } from '../draw/figure';
+import { HeatMapPainter } from '../draw/heat_map';
+import type { Ink } from '../draw/ink';
+import { isMasked } from '../draw/paint';
+import { transformed } from '../draw/transform';
+import { zoomAt, type Size } from '../draw/viewport';
+import { tokenLabel } from '../model/tokens';
+import {
+  crosshair,
+  extent,
+  found,
+  keyLabels,
+  mapSize,
+  moveCrosshair,
+  queryLabels,
+  setViewport,
+  stepFound,
+  viewport,
+} from '../state/focus';
+import { screenKeys } from '../state/keys';
+import {
+  currentRows,
+  headMap,
+  mapScale,
+  mapTable,
+  mapVersion,
+  maskRule,
+  storedValue,
+  transform,
+} from '../state/map';
+import { viewStatus } from '../state/status';
+import { arrivals, tile } from '../state/tiles';
+import { choose, view } from '../state/view';
+import { mainRun } from '../state/workspace';
+import { Canvas, offsetOf } from '../ui/canvas';
+
+/** Cells of a selection by dragging are listed in the URL, so there cannot be too many. */
+const MAX_SELECTED = 512;
+
+export const painter = new HeatMapPainter();
+
+/** What is drawn of a cell: the stored value after the transform; null if masked or unread. */
+export function shownValue(row: number, column: number): number | null {
+  if (isMasked(maskRule.value, row, column)) return null;
+  const value = storedValue(row, column);
+  return value === null ? null : transformed(transform.value, value, row, column);
+}
+
+/** Values along the crosshair where there is one, else what each row and key gets at most. */
+function profiles(rows: number, columns: number) {
+  const cross = crosshair.value;
+  const see = viewport.value;
+  if (cross) {
+    const [fromX, toX] = [Math.floor(see.x), Math.min(columns, Math.ceil(see.x + see.width))];
+    const [fromY, toY] = [Math.floor(see.y), Math.min(rows, Math.ceil(see.y + see.height))];
+    const along = new Float32Array(columns);
+    const down = new Float32Array(rows);
+    for (let k = fromX; k < toX; ++k) along[k] = shownValue(cross.row, k) ?? 0;
+    for (let q = fromY; q < toY; ++q) down[q] = shownValue(q, cross.column) ?? 0;
+    const least = mapScale.value.high / 50;
+    return { rowProfile: { values: down, least }, columnProfile: { values: along, least } };
+  }
+  const data = currentRows.value;
+  const strongest = data?.columns.get('max');
+  return {
+    rowProfile: strongest ? { values: strongest, least: 0 } : null,
+    columnProfile: data?.keySum ? { values: data.keySum, least: 0 } : null,
+  };
+}
+
+export function figureContent() {
+  const run = mainRun.value!;
+  const { map, index } = headMap.value!;
+  const { rows, columns } = extent.value;
+  return {
+    view: viewport.value,
+    shape: { rows, columns, levels: map.levels },
+    tiles: (level: number, row: number, column: number) =>
+      tile(run.file, map, index, level, row, column),
+    style: {
+      version: mapVersion.value,
+      table: mapTable.value,
+      rule: maskRule.value,
+      transform: transform.value,
+    },
+    scale: mapScale.value,
+    rowLabels: queryLabels.value,
+    columnLabels: keyLabels.value,
+    rowPositions: map.queryPositions,
+    columnPositions: map.keyPositions,
+    valueAt: shownValue,
+    cross: crosshair.value,
+    selectedRows: view.queries.value,
+    selectedColumns: view.keys.value,
+    found: found.value,
+    ...profiles(rows, columns),
+  };
+}
+
+const range = (a: number, b: number): number[] => {
+  const [low, high] = [Math.min(a, b), Math.max(a, b)];
+  return Array.from({ length: Math.min(MAX_SELECTED, high - low + 1) }, (_, i) => low + i);
+};
+
+export function HeadMap() {
+  const layout = useSignal<FigureLayout | null>(null);
+  const locked = useSignal(false);
+  const drag = useRef<{ x: number; y: number; select: boolean; moved: boolean } | null>(null);
+  const report = useSignal('');
+
+  // Everything it reads is a signal, so one function serves for good.
+  const draw = useCallback((context: CanvasRenderingContext2D, size: Size, ink: Ink) => {
+    arrivals.value;
+    const { rows, columns } = extent.value;
+    if (!headMap.value || rows === 0) return;
+    const place = figureLayout(size, columns, rows);
+    layout.value = place;
+    const { width, height } = mapSize.peek();
+    if (place.map.width !== width || place.map.height !== height) mapSize.value = place.map;
+    const done = drawFigure(context, ink, place, painter, figureContent(), devicePixelRatio);
+    const parts: string[] = [];
+    if (done.waiting > 0) parts.push(`reading tile ${done.tiles - done.waiting} of ${done.tiles}`);
+    if (done.level > 1)
+      parts.push(`level ×${done.level} (largest of ${done.level} × ${done.level} cells)`);
+    if (done.factor > done.level) {
+      parts.push(`one pixel shows the largest of ${done.factor} × ${done.factor} cells`);
+    }
+    if (done.missing > 0) parts.push(`${done.missing} cells are not numbers (hatched)`);
+    if (done.factor > 1 && transform.value.rowFactor)
+      parts.push('rescaled values are upper bounds here');
+    report.value = parts.join(' · ');
+  }, []);
+
+  useEffect(() => {
+    viewStatus.value = report.value;
+  }, [report.value]);
+  useEffect(() => () => void (viewStatus.value = ''), []);
+
+  const cellOf = (event: MouseEvent) => {
+    const place = layout.value;
+    if (!place) return null;
+    const { x, y } = offsetOf(event);
+    const see = viewport.value;
+    const column = see.x + ((x - place.map.x) / place.map.width) * see.width;
+    const row = see.y + ((y - place.map.y) / place.map.height) * see.height;
+    const inside =
+      x >= place.map.x &&
+      y >= place.map.y &&
+      x < place.map.x + place.map.width &&
+      y < place.map.y + place.map.height;
+    return { row: Math.floor(row), column: Math.floor(column), inside };
+  };
+
+  const move = (event: PointerEvent) => {
+    const at = offsetOf(event);
+    const from = drag.current;
+    const cell = cellOf(event);
+    if (!cell) return;
+    if (from) {
+      const place = layout.value!;
+      if (Math.hypot(at.x - from.x, at.y - from.y) > 3) from.moved = true;
+      if (!from.moved || from.select) return;
+      const see = viewport.value;
+      setViewport({
+        ...see,
+        x: see.x - ((at.x - from.x) / place.map.width) * see.width,
+        y: see.y - ((at.y - from.y) / place.map.height) * see.height,
+      });
+      from.x = at.x;
+      from.y = at.y;
+      return;
+    }
+    if (!locked.value)
+      crosshair.value = cell.inside ? { row: cell.row, column: cell.column } : null;
+  };
+
+  const release = (event: PointerEvent) => {
+    const from = drag.current;
+    drag.current = null;
+    const cell = cellOf(event);
+    if (!from || !cell) return;
+    if (from.select && from.moved) {
+      const first = cellAt(from.x, from.y);
+      choose({ queries: range(first.row, cell.row), keys: range(first.column, cell.column) });
+    } else if (!from.moved && cell.inside) {
+      // A click holds the crosshair where it is, a second one lets it go.
+      locked.value = !locked.value;
+      crosshair.value = { row: cell.row, column: cell.column };
+    } else if (from.moved) setViewport(viewport.value, true);
+  };
+
+  const cellAt = (x: number, y: number) => {
+    const place = layout.value!;
+    const see = viewport.value;
+    const clamp = (value: number, top: number) => Math.min(top - 1, Math.max(0, Math.floor(value)));
+    return {
+      column: clamp(
+        see.x + ((x - place.map.x) / place.map.width) * see.width,
+        extent.value.columns,
+      ),
+      row: clamp(see.y + ((y - place.map.y) / place.map.height) * see.height, extent.value.rows),
+    };
+  };
+
+  const wheel = (event: WheelEvent) => {
+    const place = layout.value;
+    if (!place) return;
+    event.preventDefault();
+    const { x, y } = offsetOf(event);
+    const factor = Math.exp(-event.deltaY * (event.ctrlKey ? 0.01 : 0.0015));
+    const shareX = Math.min(1, Math.max(0, (x - place.map.x) / place.map.width));
+    const shareY = Math.min(1, Math.max(0, (y - place.map.y) / place.map.height));
+    setViewport(zoomAt(viewport.value, factor, shareX, shareY));
+  };
+
+  useEffect(() => {
+    const zoom = (factor: number) => () => {
+      setViewport(zoomAt(viewport.peek(), factor, 0.5, 0.5), true);
+      return true;
+    };
+    const actions: [string, (event: KeyboardEvent) => boolean][] = [
+      ['+', zoom(1.5)],
+      ['=', zoom(1.5)],
+      ['-', zoom(1 / 1.5)],
+      ['0', () => (choose({ zoom: [] }), true)],
+      ['n', () => (stepFound(1), true)],
+      ['N', () => (stepFound(-1), true)],
+    ];
+    for (const [key, action] of actions) screenKeys.set(key, action);
+    return () => {
+      for (const [key] of actions) screenKeys.delete(key);
+      crosshair.value = null;
+    };
+  }, []);
+
+  const keys = (event: KeyboardEvent) => {
+    const steps: Record<string, [number, number]> = {
+      ArrowUp: [-1, 0],
+      ArrowDown: [1, 0],
+      ArrowLeft: [0, -1],
+      ArrowRight: [0, 1],
+    };
+    const step = steps[event.key];
+    if (step) {
+      const now = crosshair.value ?? { row: 0, column: 0 };
+      const stride = event.shiftKey ? 10 : 1;
+      locked.value = true;
+      moveCrosshair({ row: now.row + step[0] * stride, column: now.column + step[1] * stride });
+    } else if (event.key === 'Enter' && crosshair.value) {
+      choose({ queries: [crosshair.value.row], keys: [crosshair.value.column] });
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+
+  return (
+    <div
+      class="head-map"
+      tabIndex={0}
+      role="application"
+      aria-label="Attention map: arrow keys move the crosshair, plus and minus zoom, Enter selects"
+      onKeyDown={keys}
+    >
+      <Canvas
+        draw={draw}
+        label={mapLabel()}
+        onPointerDown={(event) => {
+          event.currentTarget.setPointerCapture(event.pointerId);
+          drag.current = { ...offsetOf(event), select: event.shiftKey, moved: false };
+        }}
+        onPointerMove={move}
+        onPointerUp={release}
+        onPointerLeave={() => {
+          if (!locked.value && !drag.current) crosshair.value = null;
+        }}
+        onWheel={wheel}
+        onDblClick={() => choose({ zoom: [] })}
+      />
+    </div>
+  );
+}
+
+function mapLabel(): string {
+  const head = headMap.value?.head;
+  const { rows, columns } = extent.value;
+  if (!head) return 'Attention map';
+  const cross = crosshair.value;
+  const at = cross
+    ? `, at query ${cross.row} ${tokenLabel(queryLabels.value[cross.row] ?? '')}, key ${cross.column}`
+    : '';
+  return `Attention map of head ${head.layer}.${head.head}, ${rows} queries by ${columns} keys${at}`;
+}

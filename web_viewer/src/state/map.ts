@@ -1,0 +1,234 @@
+/** The map that the Head screen shows: where it is stored, and how its values are drawn. */
+
+import { computed, effect, signal } from '@preact/signals';
+import type { MapInfo } from '../format/types';
+import { isStale } from '../io/errors';
+import { orAbsent } from '../io/run_file';
+import { BUCKETS, countBuckets, lookupTable, rankFromCounts, type ScaleSpec } from '../draw/scale';
+import type { MaskRule } from '../draw/paint';
+import { RAW, sinkFactors, transformed, type Transform } from '../draw/transform';
+import type { HeadRef } from '../model/heads';
+import { shownHead } from './selection';
+import { arrivals, cellValue, forgetQueuedTiles, tile } from './tiles';
+import { view } from './view';
+import { failWith, mainRun, prompt, stack } from './workspace';
+
+/** A head's map in a file. */
+export interface HeadMap {
+  head: HeadRef;
+  map: MapInfo;
+  /** Index along the first axis of the dataset. */
+  index: number;
+  /** Row of the layer in the arrays of its stack. */
+  row: number;
+}
+
+export function findMap(
+  maps: readonly MapInfo[],
+  layers: readonly number[],
+  head: HeadRef,
+): HeadMap | null {
+  const map = maps.find((candidate) => candidate.layer === head.layer);
+  if (!map) return null;
+  const index = map.heads ? map.heads.indexOf(head.head) : head.head;
+  if (index < 0 || index >= map.shape[0]) return null;
+  return { head, map, index, row: layers.indexOf(head.layer) };
+}
+
+export const headMap = computed<HeadMap | null>(() => {
+  const data = stack.value;
+  const head = shownHead.value;
+  return data && head ? findMap(data.maps, data.layers, head) : null;
+});
+
+/** Statistics of the rows of one head, by name; null until they are read or if there are none. */
+export interface RowData {
+  key: string;
+  columns: Map<string, Float32Array>;
+  keySum: Float32Array | null;
+  valueNorm: Float32Array | null;
+  topIndex: Int32Array | null;
+  topValue: Float32Array | null;
+  topCount: number;
+}
+
+export const rowData = signal<RowData | null>(null);
+
+const keyOf = (file: number, promptId: string, stackName: string, { layer, head }: HeadRef) =>
+  `${file}|${promptId}|${stackName}|${layer}.${head}`;
+
+async function loadRows(wanted: string): Promise<void> {
+  const run = mainRun.peek();
+  const data = stack.peek();
+  const id = prompt.peek()?.id;
+  const head = shownHead.peek();
+  if (!run || !data || id === undefined || !head) return;
+  const row = data.layers.indexOf(head.layer);
+  const base = `/prompts/${id}/attention/${data.stack}`;
+  const [queries, keys] = await extents(base);
+  const options = { lane: 'rows', priority: 5 };
+  const at = (count: number[]) => ({
+    start: [row, head.head, ...count.map(() => 0)],
+    count: [1, 1, ...count],
+  });
+  const read = (name: string, present: boolean, count: number[]) =>
+    present
+      ? orAbsent(run.file.numbers(`${base}/${name}`, at(count), options))
+      : Promise.resolve(null);
+  const names = data.rowStatNames;
+  const [rows, keySum, valueNorm, topIndex, topValue] = await Promise.all([
+    read('row_stats', names.length > 0, [queries, names.length]),
+    read('key_sum', data.hasKeySum, [keys]),
+    read('value_norm', data.hasValueNorm, [keys]),
+    read('topk_index', data.topCount > 0, [queries, data.topCount]),
+    read('topk_value', data.topCount > 0, [queries, data.topCount]),
+  ]);
+  const columns = new Map<string, Float32Array>();
+  names.forEach((name, column) => {
+    if (!rows) return;
+    columns.set(
+      name,
+      Float32Array.from({ length: queries }, (_, q) => rows.values[q * names.length + column]!),
+    );
+  });
+  rowData.value = {
+    key: wanted,
+    columns,
+    keySum: keySum ? Float32Array.from(keySum.values) : null,
+    valueNorm: valueNorm ? Float32Array.from(valueNorm.values) : null,
+    topIndex: topIndex ? Int32Array.from(topIndex.values) : null,
+    topValue: topValue ? Float32Array.from(topValue.values) : null,
+    topCount: data.topCount,
+  };
+
+  async function extents(path: string): Promise<[number, number]> {
+    const [rowInfo, keyInfo] = await Promise.all([
+      run!.file.describe(`${path}/row_stats`),
+      run!.file.describe(`${path}/key_sum`),
+    ]);
+    return [rowInfo?.shape[2] ?? 0, keyInfo?.shape[2] ?? 0];
+  }
+}
+
+/** Reads the rows of a head whenever another one is shown; tiles of the old one are forgotten. */
+export function followHead(): void {
+  effect(() => {
+    const run = mainRun.value;
+    const data = stack.value;
+    const id = prompt.value?.id;
+    const head = shownHead.value;
+    if (view.screen.value !== 'head' || !run || !data || id === undefined || !head) return;
+    const key = keyOf(run.file.id, id, data.stack, head);
+    if (rowData.peek()?.key === key) return;
+    forgetQueuedTiles();
+    loadRows(key).catch((error: unknown) => {
+      if (!isStale(error)) failWith(run.summary.name, error);
+    });
+  });
+}
+
+/** Row data only if it is that of the head on screen. */
+export const currentRows = computed<RowData | null>(() => {
+  const run = mainRun.value;
+  const data = stack.value;
+  const id = prompt.value?.id;
+  const head = shownHead.value;
+  if (!run || !data || id === undefined || !head) return null;
+  const rows = rowData.value;
+  return rows?.key === keyOf(run.file.id, id, data.stack, head) ? rows : null;
+});
+
+export const transform = computed<Transform>(() => {
+  const rows = currentRows.value;
+  const sink = rows?.columns.get('sink');
+  const hideFirst = !view.sink.value && sink !== undefined;
+  const keyFactor = view.valueWeighted.value ? (rows?.valueNorm ?? null) : null;
+  if (!hideFirst && !keyFactor) return RAW;
+  return {
+    hideFirst,
+    rowFactor: hideFirst ? sinkFactors(sink, rows?.columns.get('learned_sink') ?? null) : null,
+    keyFactor,
+  };
+});
+
+export const maskRule = computed<MaskRule>(() => {
+  const map = headMap.value?.map;
+  return {
+    causal: map?.causal ?? false,
+    window: map?.window ?? 0,
+    queryPositions: map?.queryPositions ?? null,
+    keyPositions: map?.keyPositions ?? null,
+  };
+});
+
+/** The largest value that the map can show, after the transform. */
+const headMaximum = computed<number>(() => {
+  const rows = currentRows.value;
+  const top = rows?.topValue;
+  if (!rows || !top) return 1;
+  let most = 0;
+  for (let at = 0; at < top.length; ++at) {
+    const row = Math.floor(at / rows.topCount);
+    const value = transformed(transform.value, top[at]!, row, rows.topIndex?.[at] ?? 0);
+    if (value > most) most = value;
+  }
+  return most || 1;
+});
+
+export const mapScale = computed<ScaleSpec>(() => ({
+  kind: view.scale.value,
+  low: 0,
+  high: view.domain.value === 'head' || view.valueWeighted.value ? headMaximum.value : 1,
+  map: view.color.value,
+}));
+
+/** Ranks over the tiles that are here; the status line says so where that is not the whole map. */
+const rankOf = computed(() => {
+  if (view.scale.value !== 'rank') return undefined;
+  const at = headMap.value;
+  const run = mainRun.value;
+  arrivals.value;
+  const counts = new Uint32Array(BUCKETS);
+  if (at && run) {
+    const level = at.map.levels.at(-1) ?? 1;
+    const rows = Math.ceil(at.map.shape[1] / level / 256);
+    const columns = Math.ceil(at.map.shape[2] / level / 256);
+    for (let r = 0; r < rows; ++r) {
+      for (let c = 0; c < columns; ++c) {
+        const block = tile(run.file, at.map, at.index, level, r, c);
+        if (block) countBuckets(block.values, counts);
+      }
+    }
+  }
+  return rankFromCounts(counts);
+});
+
+export const mapTable = computed<Uint32Array>(() => lookupTable(mapScale.value, rankOf.value));
+
+/** Changes with everything that changes the colour of a cell. */
+export const mapVersion = computed<string>(() => {
+  const at = headMap.value;
+  const run = mainRun.value;
+  const { kind, high, map } = mapScale.value;
+  const parts = [
+    run?.file.id,
+    at?.map.path,
+    at?.index,
+    kind,
+    high,
+    map,
+    view.sink.value,
+    view.valueWeighted.value,
+  ];
+  if (kind === 'rank') parts.push(arrivals.value);
+  if (transform.value !== RAW) parts.push(currentRows.value?.key);
+  return parts.join('|');
+});
+
+/** Exact stored value of a cell, null while it is read. */
+export function storedValue(row: number, column: number): number | null {
+  const at = headMap.value;
+  const run = mainRun.value;
+  if (!at || !run) return null;
+  return cellValue(run.file, at.map, at.index, row, column);
+}
