@@ -35,6 +35,7 @@ export class Client {
   onRestart: (() => void) | null = null;
 
   readonly #surroundings: Surroundings;
+  readonly #patience: number;
   readonly #waiting = new Map<number, Waiting>();
   readonly #generations = new Map<string, number>();
   readonly #sources = new Map<number, Source>();
@@ -43,8 +44,9 @@ export class Client {
   #nextId = 1;
   #nextFile = 1;
 
-  constructor(surroundings: Surroundings) {
+  constructor(surroundings: Surroundings, patience = PATIENCE_MS) {
     this.#surroundings = surroundings;
+    this.#patience = patience;
   }
 
   /** Opens a file and returns its number, which stays valid after a restart. */
@@ -127,8 +129,8 @@ export class Client {
     this.#watch = null;
     if (this.#waiting.size === 0) return;
     this.#watch = setTimeout(
-      () => this.#restart('timeout', 'reading took more than 20 seconds and was given up'),
-      PATIENCE_MS,
+      () => this.#restart('timeout', 'reading took too long and was given up'),
+      this.#patience,
     );
   }
 

@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { PAGE, withViewer } from '../support/browser';
+import { capture, folder, packed, verdict, without, writtenByH5py } from '../support/fixtures';
+import { serve } from '../support/server';
+
+test(
+  'the one-file page opens a capture and a verdict side by side',
+  { skip: without('command') },
+  () =>
+    withViewer(async (viewer) => {
+      const shown = await viewer.open([capture(), verdict()]);
+      assert.deepEqual(shown.files, ['run.h5', 'verdict.h5']);
+      const { heads, columns } = await viewer.heads();
+      assert.equal(heads, 32);
+      assert.ok(columns.induction && columns.effect);
+      assert.match(await viewer.page.locator('.first-look').innerText(), /Loudest without effect/);
+      assert.deepEqual(shown.failures, []);
+    }),
+);
+
+test('the served page reads by ranges and keeps to its policy', { skip: without('command') }, () =>
+  withViewer(async (viewer) => {
+    const server = await serve({ files: { 'run.h5': capture() } });
+    await viewer.goto(`${server.url}?file=run.h5`);
+    assert.equal((await viewer.heads()).heads, 32);
+    assert.ok(server.requests.some((line) => line.startsWith('run.h5 bytes=0-')));
+    assert.ok(!server.requests.includes('run.h5'), 'never the whole file');
+    await server.close();
+  }),
+);
+
+test('a server without ranges is refused with the way out', { skip: without('command') }, () =>
+  withViewer(async (viewer) => {
+    const server = await serve({ files: { 'run.h5': capture() }, withoutRanges: true });
+    await viewer.goto(`${server.url}?file=run.h5`);
+    await viewer.page.locator('.failure[data-code=no_range]').waitFor();
+    assert.match(await viewer.page.locator('.failure').innerText(), /attnscope view run\.h5/);
+    await server.close();
+  }),
+);
+
+test('files of other kinds get a card that says what they are', { skip: without('python') }, () =>
+  withViewer(async (viewer) => {
+    mkdirSync(folder, { recursive: true });
+    const text = join(folder, 'notes.h5');
+    writeFileSync(text, 'not HDF5 at all');
+    const empty = join(folder, 'empty.h5');
+    writeFileSync(empty, '');
+    const newer = writtenByH5py(
+      'newer.h5',
+      'f.attrs["schema"] = np.bytes_(b"attnscope/2"); f.attrs["schema_version"] = [2, 1]',
+    );
+    const foreign = writtenByH5py('foreign.h5', 'f["x"] = np.arange(4.0)');
+    const shown = await viewer.open([text, empty, newer, foreign]);
+    assert.deepEqual(
+      shown.failures.map(({ name, code }) => [name, code]),
+      [
+        ['notes.h5', 'not_hdf5'],
+        ['empty.h5', 'not_hdf5'],
+        ['newer.h5', 'newer'],
+      ],
+    );
+    assert.match(shown.failures[0]!.message, /6e 6f 74/);
+    assert.deepEqual(shown.files, ['foreign.h5']);
+    const page = await viewer.page.locator('main').innerText();
+    assert.match(page, /no file of attnscope/);
+    assert.match(page, /x/);
+  }),
+);
+
+test(
+  'a prompt that tries to be markup, and a cut file, stay harmless',
+  {
+    skip: without('command', 'python'),
+  },
+  () =>
+    withViewer(async (viewer) => {
+      const hostile = writtenByH5py(
+        'hostile.h5',
+        `f.attrs["schema"] = np.bytes_(b"attnscope/1"); f.attrs["schema_version"] = [1, 0]
+f.attrs["kind"] = np.bytes_(b"capture"); f.attrs["run_id"] = np.bytes_(b"x")
+f["prompts/p000000/text"] = np.bytes_("<img src=http://evil.example/x onerror=alert(1)>\\u202e".encode())
+f["prompts/p000000/tokens/text"] = np.array(["<b>".encode(), b"y" * 1000000, "\\u202ez".encode()])
+p = f["prompts/p000000"]
+p["cache/blocks.0.attn.hook_pattern"] = np.full((1, 3, 3), 1 / 3, dtype="f4")
+p["attention/self/layers"] = np.array([0]); p["attention/self/n_heads"] = np.array([1])
+p["attention/self/head_stats"] = np.array([[[0.5]]], dtype="f4")
+p["attention/self/head_stats"].attrs["names"] = np.array([b"<script>alert(1)</script>"])`,
+      );
+      const cut = join(folder, 'cut.h5');
+      const whole = readFileSync(capture());
+      writeFileSync(cut, whole.subarray(0, whole.length / 2));
+      const shown = await viewer.open([hostile, cut], '#v=1&s=head&h=0.0');
+      assert.deepEqual(shown.files, ['hostile.h5']);
+      assert.deepEqual(
+        shown.failures.map(({ code }) => code),
+        ['unreadable'],
+      );
+      await viewer.heads();
+      assert.equal(await viewer.value(2, 1), Math.fround(1 / 3));
+      assert.equal(await viewer.page.locator('main img, main script').count(), 0);
+    }),
+);
+
+test(
+  'files of published crashes each end in a card or a tree, and the page lives',
+  {
+    skip:
+      without('command') ||
+      (process.env.ATTNSCOPE_MATERIAL ? false : 'ATTNSCOPE_MATERIAL is not set'),
+  },
+  () =>
+    withViewer(async (viewer) => {
+      const target = join(folder, 'cve');
+      if (!existsSync(target)) {
+        mkdirSync(target, { recursive: true });
+        const archive = join(process.env.ATTNSCOPE_MATERIAL!, 'malformed/hdf5/cve_hdf5.tar.xz');
+        execFileSync('tar', ['-xJf', archive, '-C', target]);
+      }
+      const files = readdirSync(target, { recursive: true })
+        .map((name) => join(target, String(name)))
+        .filter((path) => path.endsWith('.h5'));
+      assert.ok(files.length > 20);
+      viewer.expected.push(/./);
+      await viewer.goto(PAGE);
+      for (const file of files) {
+        const before = await viewer.state();
+        const shown = await viewer.pick([file]);
+        const grew =
+          shown.files.length - before.files.length + shown.failures.length - before.failures.length;
+        assert.ok(grew >= 1, file);
+      }
+      // Everything in their trees that can be opened is opened.
+      await viewer.page.locator('.tree .twig').first().waitFor();
+      for (const twig of await viewer.page.locator('.tree > li > .twig').all()) await twig.click();
+      const shown = await viewer.pick([capture()]);
+      assert.ok(shown.files.includes('run.h5'));
+      assert.equal((await viewer.heads()).heads, 32);
+    }),
+);
+
+test('a packed file shows means over its prompts', { skip: without('command', 'python') }, () =>
+  withViewer(async (viewer) => {
+    await viewer.open([packed()]);
+    const { heads } = await viewer.heads();
+    assert.equal(heads, 32);
+    assert.match(await viewer.page.locator('.bottom').innerText(), /means over 80 prompts/);
+  }),
+);

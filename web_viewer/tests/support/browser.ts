@@ -1,0 +1,146 @@
+/** A page in Debian's Chromium. Any request off the machine and any console error fail the test. */
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { chromium, type BrowserContext, type Page } from 'playwright-core';
+
+export const PAGE = pathToFileURL(join(VIEWER_ROOT, 'dist/attnscope-viewer.html')).href;
+
+export interface Shown {
+  files: string[];
+  failures: { name: string; code: string; message: string }[];
+  heads: number;
+  columns: Record<string, number[]>;
+  [field: string]: unknown;
+}
+
+interface Surface {
+  state(): Shown;
+  value(query: number, key: number): number | null;
+  pixel(query: number, key: number): number[] | null;
+}
+
+declare global {
+  interface Window {
+    __attnscope: Surface;
+  }
+}
+
+export class Viewer {
+  readonly page: Page;
+  readonly faults: string[] = [];
+  /** Console messages that a test provokes on purpose. */
+  readonly expected: RegExp[] = [];
+  readonly #context: BrowserContext;
+  readonly #folder: string;
+
+  private constructor(context: BrowserContext, page: Page, folder: string) {
+    this.#context = context;
+    this.page = page;
+    this.#folder = folder;
+  }
+
+  static async start(options: { width?: number; height?: number; dark?: boolean } = {}) {
+    const folder = mkdtempSync(join(tmpdir(), 'attnscope-viewer-'));
+    const context = await chromium.launchPersistentContext(folder, {
+      executablePath: process.env.ATTNSCOPE_CHROMIUM ?? '/usr/bin/chromium',
+      headless: true,
+      args: [
+        '--no-sandbox',
+        '--disable-gpu',
+        '--disable-background-networking',
+        '--disable-component-update',
+        '--disable-sync',
+      ],
+      viewport: { width: options.width ?? 1280, height: options.height ?? 720 },
+      colorScheme: options.dark ? 'dark' : 'light',
+      acceptDownloads: true,
+    });
+    const page = context.pages()[0] ?? (await context.newPage());
+    const viewer = new Viewer(context, page, folder);
+    await context.route('**/*', (route) => {
+      const { protocol, hostname } = new URL(route.request().url());
+      if (['file:', 'blob:', 'data:'].includes(protocol) || hostname === '127.0.0.1') {
+        return route.continue();
+      }
+      viewer.faults.push(`request to ${route.request().url()}`);
+      return route.abort();
+    });
+    page.on('pageerror', (error) => viewer.faults.push(error.stack ?? String(error)));
+    page.on('console', (message) => {
+      if (message.type() !== 'error') return;
+      const text = message.text();
+      if (!viewer.expected.some((pattern) => pattern.test(text))) viewer.faults.push(text);
+    });
+    return viewer;
+  }
+
+  async goto(address: string): Promise<void> {
+    // A change of the hash alone would not load the page anew.
+    await this.page.goto('about:blank');
+    await this.page.goto(address);
+  }
+
+  /** Opens the one-file page and picks files. */
+  async open(files: string[], hash = ''): Promise<Shown> {
+    await this.goto(PAGE + hash);
+    return this.pick(files);
+  }
+
+  async pick(files: string[]): Promise<Shown> {
+    const before = await this.state();
+    const wanted = before.files.length + before.failures.length + files.length;
+    await this.page.locator('input[type=file]').first().setInputFiles(files);
+    await this.page.waitForFunction((count) => {
+      const { files: open, failures } = window.__attnscope.state();
+      return open.length + failures.length >= count;
+    }, wanted);
+    return this.state();
+  }
+
+  state(): Promise<Shown> {
+    return this.page.evaluate(() => window.__attnscope.state());
+  }
+
+  /** The value shown for a cell, once its tile is there. */
+  async value(query: number, key: number): Promise<number> {
+    const handle = await this.page.waitForFunction(
+      ([q, k]) => {
+        const value = window.__attnscope.value(q!, k!);
+        return value === null ? null : { value };
+      },
+      [query, key],
+    );
+    return ((await handle.jsonValue()) as { value: number }).value;
+  }
+
+  async heads(): Promise<Shown> {
+    await this.page.waitForFunction(() => window.__attnscope.state().heads > 0);
+    return this.state();
+  }
+
+  async stop(): Promise<void> {
+    await this.#context.close();
+    rmSync(this.#folder, { recursive: true, force: true });
+    assert.deepEqual(this.faults, []);
+  }
+}
+
+/** Runs a test with a page of its own. */
+export async function withViewer(
+  use: (viewer: Viewer) => Promise<void>,
+  options: { width?: number; height?: number; dark?: boolean } = {},
+): Promise<void> {
+  const viewer = await Viewer.start(options);
+  try {
+    await use(viewer);
+  } catch (error) {
+    viewer.faults.length = 0;
+    throw error;
+  } finally {
+    await viewer.stop();
+  }
+}

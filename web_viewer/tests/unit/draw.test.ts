@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { colorTable, inkOn } from '../../src/draw/color';
+import { labelStep } from '../../src/draw/axes';
+import { Lru } from '../../src/draw/lru';
+import { isMasked } from '../../src/draw/paint';
+import {
+  bucketCentre,
+  countBuckets,
+  lookupTable,
+  placeOf,
+  rankFromCounts,
+  ticks,
+  BUCKETS,
+} from '../../src/draw/scale';
+import { halve, sinkFactors, transformBlock } from '../../src/draw/transform';
+import { clampView, fitAll, reduction, storedLevel, zoomAt } from '../../src/draw/viewport';
+
+test('colour maps begin and end as published, and get lighter all the way', () => {
+  const ends: [Parameters<typeof colorTable>[0], number[], number[]][] = [
+    ['cividis', [0, 34, 78], [254, 232, 56]],
+    ['viridis', [68, 1, 84], [253, 231, 37]],
+    ['magma', [0, 0, 4], [252, 253, 191]],
+  ];
+  for (const [name, first, last] of ends) {
+    const table = colorTable(name);
+    assert.deepEqual(Array.from(table.slice(0, 3)), first);
+    assert.deepEqual(Array.from(table.slice(-3)), last);
+    const luminance = (i: number) =>
+      0.2126 * table[3 * i]! + 0.7152 * table[3 * i + 1]! + 0.0722 * table[3 * i + 2]!;
+    for (let i = 8; i < 256; i += 8) assert.ok(luminance(i) > luminance(i - 8), `${name} ${i}`);
+  }
+  assert.equal(inkOn('cividis', 0), '#fff');
+  assert.equal(inkOn('cividis', 1), '#111');
+});
+
+test('places on a scale', () => {
+  const spec = { low: 0, high: 1, map: 'cividis' as const };
+  assert.equal(placeOf({ ...spec, kind: 'linear' }, 0.25), 0.25);
+  assert.equal(placeOf({ ...spec, kind: 'sqrt' }, 0.25), 0.5);
+  assert.ok(Math.abs(placeOf({ ...spec, kind: 'log' }, 0.01) - 0.5) < 1e-12);
+  assert.equal(placeOf({ ...spec, kind: 'linear' }, 7), 1);
+  const diverging = {
+    kind: 'linear' as const,
+    low: -2,
+    high: 1,
+    map: 'blue-orange' as const,
+    diverging: true,
+  };
+  assert.deepEqual(
+    [-2, 0, 1].map((v) => placeOf(diverging, v)),
+    [0, 0.5, 0.75],
+  );
+});
+
+test('the table is off by less than one colour step from the exact place', () => {
+  for (const kind of ['sqrt', 'linear', 'log'] as const) {
+    const spec = { kind, low: 0, high: 1, map: 'greys' as const };
+    const table = lookupTable(spec);
+    const greys = colorTable('greys');
+    for (let i = 1; i < 2000; ++i) {
+      const value = Math.fround(i / 2000);
+      const bits = new Uint32Array(new Float32Array([value]).buffer)[0]! >>> 16;
+      const wanted = greys[3 * Math.round(255 * placeOf(spec, value))]!;
+      assert.ok(Math.abs((table[bits]! & 0xff) - wanted) <= 2, `${kind} ${value}`);
+    }
+    assert.equal(table[0x7fc0], 0, 'NaN has no colour');
+    assert.equal(table[0]! & 0xff, greys[0]);
+  }
+  assert.equal(bucketCentre(0), 0);
+});
+
+test('ranks come from counts of the values', () => {
+  const counts = new Uint32Array(BUCKETS);
+  countBuckets(Float32Array.from([0, 0, 0.1, 0.2, 0.2, 0.9]), counts);
+  const rank = rankFromCounts(counts);
+  assert.deepEqual([0, 0.1, 0.2, 0.9].map(rank), [0, 0.25, 0.75, 1]);
+});
+
+test('reducing keeps the largest value and every NaN', () => {
+  const block = { values: Float32Array.from([1, 2, 9, 4, NaN, 3, 0, 0, 5]), rows: 3, columns: 3 };
+  const { values, rows, columns } = halve(block);
+  assert.deepEqual([rows, columns], [2, 2]);
+  assert.deepEqual(Array.from(values), [NaN, 9, 0, 5]);
+});
+
+test('without the first key every row sums to one again', () => {
+  const sink = [1, 0.5, 0.2];
+  const rows = [
+    [1, 0, 0],
+    [0.5, 0.5, 0],
+    [0.2, 0.3, 0.5],
+  ];
+  const transform = { hideFirst: true, rowFactor: sinkFactors(sink, null), keyFactor: null };
+  const block = { values: Float32Array.from(rows.flat()), rows: 3, columns: 3 };
+  const { values } = transformBlock(transform, block, 0, 0, 1);
+  const sums = [0, 1, 2].map((r) => values[3 * r]! + values[3 * r + 1]! + values[3 * r + 2]!);
+  assert.ok(Number.isNaN(sums[0]), 'nothing is left of a row that sees one key');
+  assert.ok(Math.abs(sums[1]! - 1) < 1e-6 && Math.abs(sums[2]! - 1) < 1e-6);
+});
+
+test('a coarse level is never below what its cells show', () => {
+  const rowFactor = Float32Array.from({ length: 8 }, (_, i) => 1 + i);
+  const keyFactor = Float32Array.from({ length: 8 }, (_, i) => 1 + ((i * 3) % 5));
+  const transform = { hideFirst: false, rowFactor, keyFactor };
+  const values = Float32Array.from({ length: 64 }, (_, i) => ((i * 29) % 31) / 31);
+  const full = transformBlock(transform, { values, rows: 8, columns: 8 }, 0, 0, 1);
+  const coarse = halve(halve({ values, rows: 8, columns: 8 }));
+  const drawn = transformBlock(transform, coarse, 0, 0, 4);
+  for (let q = 0; q < 8; ++q) {
+    for (let k = 0; k < 8; ++k) {
+      const over = drawn.values[Math.floor(q / 4) * 2 + Math.floor(k / 4)]!;
+      assert.ok(over >= full.values[8 * q + k]!);
+    }
+  }
+});
+
+test('masks, also of subsets and windows', () => {
+  const rule = { causal: true, window: 3, queryPositions: null, keyPositions: null };
+  assert.equal(isMasked(rule, 2, 3), true);
+  assert.equal(isMasked(rule, 5, 3), false);
+  assert.equal(isMasked(rule, 5, 2), true, 'outside of the window');
+  const subset = { ...rule, window: 0, queryPositions: [7], keyPositions: [2, 8] };
+  assert.equal(isMasked(subset, 0, 0), false);
+  assert.equal(isMasked(subset, 0, 1), true);
+  const causal = { ...rule, window: 0 };
+  assert.equal(isMasked(causal, 0, 0, 4), false, 'a block on the diagonal is partly visible');
+  assert.equal(isMasked(causal, 0, 1, 4), true);
+});
+
+test('views', () => {
+  const screen = { width: 400, height: 400 };
+  const zoomed = zoomAt(fitAll(100, 100), 2, 0.5, 0);
+  assert.deepEqual(zoomed, { x: 25, y: 0, width: 50, height: 50 });
+  assert.deepEqual(clampView({ x: 90, y: -5, width: 50, height: 500 }, 100, 100, screen), {
+    x: 50,
+    y: 0,
+    width: 50,
+    height: 100,
+  });
+  assert.equal(reduction(fitAll(400, 400), screen, 1), 1);
+  assert.equal(reduction(fitAll(1000, 1000), screen, 1), 4);
+  assert.equal(reduction(fitAll(1000, 1000), screen, 2), 2);
+  assert.equal(storedLevel(8, [4, 16]), 4);
+  assert.equal(storedLevel(2, [4, 16]), 1);
+});
+
+test('ticks and steps are round numbers', () => {
+  assert.deepEqual(ticks(0, 1, 5), [0, 0.2, 0.4, 0.6, 0.8, 1]);
+  assert.deepEqual(ticks(-7, 2, 5), [-6, -4, -2, 0, 2]);
+  assert.deepEqual([40, 15, 8, 1, 0.1].map(labelStep), [1, 1, 2, 20, 200]);
+});
+
+test('what was used last is kept', () => {
+  const lru = new Lru<string>(10);
+  lru.set('a', 'A', 5);
+  lru.set('b', 'B', 5);
+  lru.get('a');
+  lru.set('c', 'C', 5);
+  assert.deepEqual(
+    [lru.get('a'), lru.get('b'), lru.get('c'), lru.weight],
+    ['A', undefined, 'C', 10],
+  );
+});

@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseFilter } from '../../src/model/filter';
+import { buildHeadTable, sortHeads, type HeadTable } from '../../src/model/heads';
+import { headEffects, preferred } from '../../src/model/effects';
+import { labelsOf } from '../../src/model/labels';
+import { namedHeads } from '../../src/model/named';
+import { exact, short, signed } from '../../src/model/numbers';
+import { rankCorrelation, ranks } from '../../src/model/rank';
+import { findTokens } from '../../src/model/search';
+import { safeText, tokenLabel } from '../../src/model/tokens';
+import type { ExperimentData } from '../../src/format/types';
+import { h5py, without } from '../support/fixtures';
+
+/** Two layers (0 and 2) of two heads; layer 2 has one head less. */
+const stack = {
+  layers: [0, 2],
+  headCounts: [2, 1],
+  width: 2,
+  statNames: ['entropy', 'induction', 'norm_weighted'],
+  headStats: Float32Array.from([1, 0.1, 5, 2, 0.9, 1, 3, NaN, 9, NaN, NaN, NaN]),
+};
+
+function experiment(verdicts: boolean): ExperimentData {
+  const grid = (values: number[]) => ({
+    shape: [1, 2, 2],
+    dtype: 'f64' as const,
+    values: Float64Array.from(values),
+  });
+  return {
+    name: 'ablate',
+    attributes: { kind: 'ablate', metric: 'logit-diff' },
+    axes: ['layer', 'head'],
+    methods: ['zero'],
+    shape: [1, 2, 2],
+    layers: [0, 2],
+    heads: [0, 1],
+    positions: [],
+    cells: [],
+    numbers: {
+      effect: grid([-0.05, -2, 0.3, NaN]),
+      ci_low: grid([-0.1, -3, 0.1, NaN]),
+      ci_high: grid([0.1, -1, 0.5, NaN]),
+      n: grid([40, 40, 40, 0]),
+      ...(verdicts && {
+        verdict: { shape: [2, 2], dtype: 'i8' as const, values: Int8Array.from([0, 1, -2, -1]) },
+      }),
+    },
+    texts: {},
+  };
+}
+
+function table(verdicts = false): HeadTable {
+  return buildHeadTable({
+    stack,
+    effects: headEffects(experiment(verdicts)),
+    method: 0,
+    layerCount: 3,
+    headCount: 2,
+    keyValueHeads: 1,
+  });
+}
+
+test('the table of heads knows missing layers, missing heads and shared keys', () => {
+  const { heads, layers, layerCount, groupSize, columns } = table();
+  assert.deepEqual(
+    heads.map(({ layer, head }) => `${layer}.${head}`),
+    ['0.0', '0.1', '2.0'],
+  );
+  assert.deepEqual([layers, layerCount, groupSize], [[0, 2], 3, 2]);
+  assert.deepEqual(Array.from(columns.get('entropy')!.values), [1, 2, 3]);
+  assert.deepEqual(Array.from(columns.get('size')!.values), [0.05, 2, 0.3]);
+});
+
+test('heads without a value come last in either direction', () => {
+  assert.deepEqual(sortHeads(table(), 'induction'), [1, 0, 2]);
+  assert.deepEqual(sortHeads(table(), 'induction', true), [0, 1, 2]);
+  assert.deepEqual(sortHeads(table(), 'no such column'), [0, 1, 2]);
+});
+
+test('filters', () => {
+  const kept = (text: string, verdicts = false) => {
+    const source = table(verdicts);
+    const result = parseFilter(source, text);
+    assert.ok(result.ok, text);
+    return source.heads.map((_, at) => at).filter(result.keep);
+  };
+  assert.deepEqual(kept(''), [0, 1, 2]);
+  assert.deepEqual(kept('entropy<1.5'), [0]);
+  assert.deepEqual(kept('entropy < 2.5 & layer = 0 & head>=1'), [1]);
+  assert.deepEqual(kept('induction>0.5 | layer=2'), [1, 2]);
+  assert.deepEqual(kept('induction>0.5 or layer=2 and head=0'), [1, 2]);
+  assert.deepEqual(kept('(induction>0.5 | layer=2) & head=0'), [2]);
+  assert.deepEqual(kept('!(layer=0)'), [2]);
+  assert.deepEqual(kept('effect<-1e0'), [1]);
+  assert.deepEqual(kept('effect<−1'), [1]);
+  assert.deepEqual(kept('size>.2'), [1, 2]);
+  // NaN is neither above nor below anything.
+  assert.deepEqual(kept('induction<=0 | induction>0'), [0, 1]);
+  assert.deepEqual(kept('verdict=causal', true), [1]);
+  assert.deepEqual(kept('verdict!=causal', true), [0, 2]);
+  assert.deepEqual(kept('verdict=undetermined', true), [2]);
+  assert.deepEqual(kept('verdict=causal'), []);
+  const wrong: [string, RegExp, number][] = [
+    ['colour<3', /“colour” is not known; there are layer, head/, 0],
+    ['entropy', /one of < >/, 7],
+    ['entropy<', /a number is expected/, 8],
+    ['(entropy<1', /“\)” is missing/, 10],
+    ['entropy<1 layer', /“layer” is not expected/, 10],
+    ['entropy<1 $', /“\$” is not understood/, 10],
+    ['verdict=maybe', /causal, none or undetermined/, 8],
+  ];
+  for (const [text, message, at] of wrong) {
+    const result = parseFilter(table(), text);
+    assert.ok(!result.ok, text);
+    assert.match(result.message, message);
+    assert.equal(result.at, at, text);
+  }
+});
+
+test('rank correlations of a case worked by hand', () => {
+  assert.deepEqual(ranks([3, 1, 3, 2]), [3.5, 1, 3.5, 2]);
+  // 5 concordant, 1 discordant pair of 6.
+  const plain = rankCorrelation([1, 2, 3, 4], [1, 3, 2, 4]);
+  assert.equal(plain.n, 4);
+  assert.ok(Math.abs(plain.tauB - 4 / 6) < 1e-12);
+  assert.ok(Math.abs(plain.rho - 0.8) < 1e-12);
+  assert.equal(rankCorrelation([1, NaN, 2], [1, 5, 2]).n, 2);
+  assert.ok(Number.isNaN(rankCorrelation([1, 1], [1, 2]).tauB));
+});
+
+test(
+  'rank correlations with ties equal a plain count over all pairs',
+  { skip: without('python') },
+  () => {
+    const x = Array.from({ length: 60 }, (_, i) => (i * 37) % 11);
+    const y = Array.from({ length: 60 }, (_, i) => ((i * 53) % 17) + (i % 3));
+    const expected = h5py<[number, number]>(
+      `x, y = (np.array(v, dtype="f8") for v in json.loads(sys.argv[1]))
+dx = np.sign(x[:, None] - x[None]); dy = np.sign(y[:, None] - y[None])
+tau = (dx * dy).sum() / np.sqrt((dx ** 2).sum() * (dy ** 2).sum())
+rank = lambda v: np.array([(v < a).sum() + ((v == a).sum() + 1) / 2 for a in v])
+print(json.dumps([tau, np.corrcoef(rank(x), rank(y))[0, 1]]))`,
+      JSON.stringify([x, y]),
+    );
+    const { tauB, rho } = rankCorrelation(x, y);
+    assert.ok(Math.abs(tauB - expected[0]) < 1e-12);
+    assert.ok(Math.abs(rho - expected[1]) < 1e-12);
+  },
+);
+
+test('three heads are named, with their numbers, or the sentence says why none is', () => {
+  const effects = headEffects(experiment(true));
+  const [loud, quiet, induction] = namedHeads(table(true), effects, 0);
+  // 0.0 is the only head judged to have no effect, 0.1 the only causal one.
+  assert.equal(loud!.head, 0);
+  assert.match(
+    loud!.sentence,
+    /^0\.0 attends \(value moved 5, rank 2 of 3\).*−0\.05 \[−0\.1, 0\.1\]/,
+  );
+  assert.equal(quiet!.head, 1);
+  assert.match(quiet!.sentence, /rank 3 of 3\).*by −2 \[−3, −1\]/);
+  assert.equal(induction!.head, 1);
+  assert.match(induction!.sentence, /90 %/);
+  const withoutVerdict = namedHeads(table(), headEffects(experiment(false)), 0);
+  assert.match(withoutVerdict[0]!.sentence, /no proof of none/);
+  assert.equal(namedHeads(table(), null, 0).length, 1);
+});
+
+test('labels come with their thresholds', () => {
+  assert.deepEqual(labelsOf(table(), 1), [{ label: 'induction', reason: 'induction ≥ 0.4' }]);
+  assert.deepEqual(labelsOf(table(), 0), []);
+});
+
+test('effects of single heads, of grids and of lists', () => {
+  const effects = headEffects(experiment(true))!;
+  assert.equal(effects.effectOf(0, 0, 1)?.verdict, 'causal');
+  assert.equal(effects.effectOf(0, 2, 0)?.verdict, 'backed up');
+  assert.equal(effects.effectOf(0, 2, 1), null, 'a missing effect is none');
+  assert.equal(effects.effectOf(0, 1, 0), null, 'a layer that was not measured');
+  const list = experiment(false);
+  list.axes = ['cell'];
+  list.cells = ['0.1', 'kv:0.1', '0.0+0.1', '2.0'];
+  for (const data of Object.values(list.numbers)) data.shape = [1, 4];
+  const listed = headEffects(list)!;
+  assert.equal(listed.effectOf(0, 0, 1)?.effect, -0.05);
+  assert.equal(listed.effectOf(0, 2, 0), null, 'NaN');
+  assert.equal(listed.effectOf(0, 0, 0), null);
+  list.cells = ['mlp:0', 'mlp:1', 'attn:0', 'kv:0.0'];
+  assert.equal(headEffects(list), null);
+  const patch = { ...effects, kind: 'patch' };
+  assert.equal(preferred([patch, effects]), effects);
+  assert.equal(preferred([]), null);
+});
+
+test('numbers as people read them', () => {
+  assert.deepEqual(
+    [0, -1.23456, 1234.5, 0.000012345, 2e7, NaN, -Infinity].map((value) => short(value)),
+    ['0', '−1.23', '1235', '1.23e-5', '2.00e+7', '–', '−∞'],
+  );
+  assert.equal(signed(0.5), '+0.5');
+  for (const value of [0.1, 1 / 3, 0.9990234375, 2 ** -24, 16777216]) {
+    assert.equal(Math.fround(Number(exact(Math.fround(value)))), Math.fround(value));
+  }
+});
+
+test('tokens are text, whatever is in them', () => {
+  assert.equal(tokenLabel('Ġriver'), '·river');
+  assert.equal(tokenLabel('▁river'), '·river');
+  assert.equal(tokenLabel(' \n'), '␠⏎');
+  assert.equal(tokenLabel('\u202eabc'), '‹202E›abc');
+  assert.equal(tokenLabel('x'.repeat(100)).length, 25);
+  assert.equal(safeText('a'.repeat(1e6), 10), `${'a'.repeat(10)}…`);
+  assert.equal(safeText('<b>&'), '<b>&');
+});
+
+test('tokens are found by part, with case only if capitals are typed', () => {
+  const labels = ['·Tom', '·tomato', 'x'];
+  assert.deepEqual(findTokens(labels, 'tom'), [0, 1]);
+  assert.deepEqual(findTokens(labels, 'Tom'), [0]);
+  assert.deepEqual(findTokens(labels, ''), []);
+});
