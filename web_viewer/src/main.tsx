@@ -1,6 +1,8 @@
 import { render } from 'preact';
 import { App, help, shareLink } from './screens/shell';
 import { exposeForTests } from './screens/expose';
+import { followCompare } from './state/compare';
+import { swapSides } from './screens/compare';
 import { followKeys, screenKeys } from './state/keys';
 import { followHead } from './state/map';
 import { followTheme } from './state/theme';
@@ -13,11 +15,16 @@ followTheme();
 followAddress();
 followPrompt();
 followHead();
+followCompare();
 followKeys();
 acceptDrops();
 exposeForTests();
 
 screenKeys.set('?', () => (help.value = true));
+screenKeys.set('x', () => {
+  swapSides();
+  return true;
+});
 screenKeys.set('y', () => {
   void copyText(shareLink(), 'Link');
   return true;

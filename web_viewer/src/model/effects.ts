@@ -40,6 +40,9 @@ const VERDICTS: Record<number, Verdict> = {
   [-2]: 'backed up',
 };
 
+/** The name of a stored verdict; null for a number of a later version. */
+export const verdictName = (stored: number): Verdict | null => VERDICTS[stored] ?? null;
+
 export const headKey = (layer: number, head: number): string => `${layer}.${head}`;
 
 /** Flat index of every unit that is one whole head; other units (sets, kv groups) are left out. */
@@ -97,7 +100,7 @@ export function headEffects(data: ExperimentData): HeadEffects | null {
         n: data.numbers.n?.values[data.numbers.n.shape.length > 2 ? offset : unit] ?? NaN,
         pAdjusted: at('p_adjusted', offset),
         intervalKind: data.numbers.interval_kind?.values[offset] ?? 0,
-        verdict: verdict === undefined ? null : (VERDICTS[verdict] ?? null),
+        verdict: verdict === undefined ? null : verdictName(verdict),
       };
     },
     measureOf(measure, layer, head) {

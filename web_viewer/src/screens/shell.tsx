@@ -15,8 +15,11 @@ import { failures, mainRun, notice, prompt, runs } from '../state/workspace';
 import { toggleTray } from '../state/selection';
 import { copyText, Pick } from '../ui/controls';
 import { dragging, FailureCards, OpenButton } from '../ui/files';
+import { CausalScreen } from './causal';
+import { CompareScreen } from './compare';
 import { FileScreen } from './file';
 import { HeadScreen } from './head';
+import { LensScreen } from './lens';
 import { Overview } from './overview';
 import { Welcome } from './welcome';
 
@@ -34,6 +37,9 @@ const SCREEN_LABELS: Record<Screen, string> = {
 const SCREEN_PARTS: Partial<Record<Screen, ComponentType>> = {
   overview: Overview,
   head: HeadScreen,
+  compare: CompareScreen,
+  causal: CausalScreen,
+  lens: LensScreen,
   file: FileScreen,
 };
 

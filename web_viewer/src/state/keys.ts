@@ -24,6 +24,7 @@ export const KEYS: readonly { keys: string; what: string }[] = [
   { keys: '/ n N', what: 'find a token; next, previous one' },
   { keys: 'c s', what: 'next colours, next scale' },
   { keys: 'a', what: 'add the head to the tray, or remove it' },
+  { keys: 'x', what: 'compare: swap A and B' },
   { keys: 'y e', what: 'copy a link; export what is shown' },
   { keys: '?', what: 'this list' },
 ];

@@ -1,0 +1,317 @@
+/** Two maps side by side and their difference: heads, prompts or files. */
+
+import { useSignal } from '@preact/signals';
+import { drawFigure, figureLayout, type Cross, type FigureLayout } from '../draw/figure';
+import { HeatMapPainter } from '../draw/heat_map';
+import type { Ink } from '../draw/ink';
+import { lookupTable, type ScaleSpec } from '../draw/scale';
+import { RAW } from '../draw/transform';
+import { clampView, fitAll, zoomAt, type Size, type Viewport } from '../draw/viewport';
+import { nameOf, parseHead } from '../model/heads';
+import { exact, signed } from '../model/numbers';
+import { safeText, tokenLabel } from '../model/tokens';
+import {
+  commonShape,
+  differenceTile,
+  formatVersus,
+  sideA,
+  sideB,
+  sideTile,
+  versus,
+  type Side,
+} from '../state/compare';
+import { shownHead } from '../state/selection';
+import { arrivals, cellValue } from '../state/tiles';
+import { adjust, choose, view } from '../state/view';
+import { mainRun, runs, stack, table } from '../state/workspace';
+import { Canvas, offsetOf } from '../ui/canvas';
+import { Absent, Pick } from '../ui/controls';
+import { ColorPicks } from './overview';
+import { effectSentence } from './head_words';
+
+const painters = {
+  a: new HeatMapPainter(),
+  b: new HeatMapPainter(),
+  difference: new HeatMapPainter(),
+};
+type Panel = keyof typeof painters;
+
+function labelsOf(side: Side): string[] {
+  const name = stack.value?.stack ?? 'self';
+  return (side.prompt.queryTokens[name]?.texts ?? []).map((text) => tokenLabel(text));
+}
+
+function keyLabelsOf(side: Side): string[] {
+  const name = stack.value?.stack ?? 'self';
+  return (side.prompt.keyTokens[name]?.texts ?? []).map((text) => tokenLabel(text));
+}
+
+function scaleFor(panel: Panel): ScaleSpec {
+  return panel === 'difference'
+    ? {
+        kind: view.scale.value === 'linear' ? 'linear' : 'sqrt',
+        low: -1,
+        high: 1,
+        map: 'blue-orange',
+        diverging: true,
+      }
+    : {
+        kind: view.scale.value === 'rank' ? 'sqrt' : view.scale.value,
+        low: 0,
+        high: 1,
+        map: view.color.value,
+      };
+}
+
+function titleOf(side: Side): string {
+  return `${nameOf(side.at.head)}, ${side.prompt.id}, ${safeText(side.run.summary.name, 30)}`;
+}
+
+interface PanelProps {
+  panel: Panel;
+  a: Side;
+  b: Side;
+  see: Viewport;
+  cross: Cross | null;
+  onCross: (cross: Cross | null) => void;
+}
+
+function PanelMap({ panel, a, b, see, cross, onCross }: PanelProps) {
+  const layout = useSignal<FigureLayout | null>(null);
+  const { rows, columns } = commonShape.value!;
+  const side = panel === 'b' ? b : a;
+  const draw = (context: CanvasRenderingContext2D, size: Size, ink: Ink) => {
+    arrivals.value;
+    const place = figureLayout(size, columns, rows);
+    layout.value = place;
+    const scale = scaleFor(panel);
+    const map = side.at.map;
+    const version = [
+      panel,
+      ...[a, b].flatMap(({ run, at }) => [run.file.id, at.map.path, at.index]),
+      scale.kind,
+      scale.map,
+    ].join('|');
+    drawFigure(
+      context,
+      ink,
+      place,
+      painters[panel],
+      {
+        view: see,
+        shape: { rows, columns, levels: panel === 'difference' ? [] : map.levels },
+        tiles: (level, row, column) =>
+          panel === 'difference'
+            ? differenceTile(a, b, level, row, column)
+            : sideTile(side, level, row, column),
+        style: {
+          version,
+          table: lookupTable(scale),
+          rule: {
+            causal: map.causal,
+            window: map.window,
+            queryPositions: map.queryPositions,
+            keyPositions: map.keyPositions,
+          },
+          transform: RAW,
+        },
+        scale,
+        rowLabels: labelsOf(side).slice(0, rows),
+        columnLabels: keyLabelsOf(side).slice(0, columns),
+        rowPositions: map.queryPositions,
+        columnPositions: map.keyPositions,
+        valueAt: () => null,
+        cross,
+        selectedRows: [],
+        selectedColumns: [],
+        found: { rows: [], columns: [] },
+        rowProfile: null,
+        columnProfile: null,
+      },
+      devicePixelRatio,
+    );
+  };
+  const move = (event: PointerEvent) => {
+    const place = layout.value;
+    if (!place) return;
+    const { x, y } = offsetOf(event);
+    const column = Math.floor(see.x + ((x - place.map.x) / place.map.width) * see.width);
+    const row = Math.floor(see.y + ((y - place.map.y) / place.map.height) * see.height);
+    const inside =
+      column >= 0 &&
+      row >= 0 &&
+      column < columns &&
+      row < rows &&
+      x >= place.map.x &&
+      y >= place.map.y;
+    if (event.buttons === 1) {
+      const dx = (event.movementX / place.map.width) * see.width;
+      const dy = (event.movementY / place.map.height) * see.height;
+      setView({ ...see, x: see.x - dx, y: see.y - dy }, place.map);
+      return;
+    }
+    onCross(inside ? { row, column } : null);
+  };
+  return (
+    <section class="compare-panel" aria-label={`Panel ${panel}`}>
+      <h3>{panel === 'difference' ? 'A − B' : `${panel.toUpperCase()}: ${titleOf(side)}`}</h3>
+      <Canvas
+        draw={draw}
+        label={panel === 'difference' ? 'Difference of A and B' : `Map of ${titleOf(side)}`}
+        onPointerMove={move}
+        onPointerLeave={() => onCross(null)}
+        onDblClick={() => choose({ zoom: [] })}
+        onWheel={(event) => {
+          const place = layout.value;
+          if (!place) return;
+          event.preventDefault();
+          const { x, y } = offsetOf(event);
+          const factor = Math.exp(-event.deltaY * 0.0015);
+          const shareX = Math.min(1, Math.max(0, (x - place.map.x) / place.map.width));
+          const shareY = Math.min(1, Math.max(0, (y - place.map.y) / place.map.height));
+          setView(zoomAt(see, factor, shareX, shareY), place.map);
+        }}
+      />
+    </section>
+  );
+}
+
+/** All panels share one window. */
+function setView(next: Viewport, screen: Size): void {
+  const { rows, columns } = commonShape.peek()!;
+  const { x, y, width, height } = clampView(next, columns, rows, screen);
+  adjust({ zoom: width >= columns && height >= rows ? [] : [x, y, width, height] });
+}
+
+function currentView(): Viewport {
+  const { rows, columns } = commonShape.value!;
+  const [x, y, width, height] = view.zoom.value;
+  if (x === undefined || y === undefined || !width || !height) return fitAll(columns, rows);
+  return clampView({ x, y, width, height }, columns, rows, { width: 400, height: 400 });
+}
+
+function Toolbar() {
+  const other = versus.value;
+  if (!other) return null;
+  const here = shownHead.value!;
+  const heads = table.value.heads.map((head) => ({ value: nameOf(head), label: nameOf(head) }));
+  const ids = other.run.summary.promptIds;
+  return (
+    <div class="toolbar">
+      <Pick
+        label="A: head"
+        value={nameOf(here)}
+        options={heads}
+        onPick={(head) => choose({ head })}
+      />
+      <Pick
+        label="B: head"
+        value={nameOf(other.head)}
+        options={heads}
+        onPick={(name) =>
+          choose({ versus: formatVersus(other.run, other.promptId, parseHead(name)!) })
+        }
+      />
+      {ids.length > 1 && (
+        <Pick
+          label="prompt"
+          value={other.promptId}
+          options={ids.map((value) => ({ value, label: value }))}
+          onPick={(id) => choose({ versus: formatVersus(other.run, id, other.head) })}
+        />
+      )}
+      {runs.value.length > 1 && (
+        <Pick
+          label="file"
+          value={String(runs.value.indexOf(other.run))}
+          options={runs.value.map(({ summary }, at) => ({
+            value: String(at),
+            label: safeText(summary.name, 30),
+          }))}
+          onPick={(at) => choose({ versus: `${at}:${other.promptId}:${nameOf(other.head)}` })}
+        />
+      )}
+      <button
+        type="button"
+        title="Swap A and B (x)"
+        disabled={other.run !== mainRun.value}
+        onClick={swapSides}
+      >
+        Swap
+      </button>
+      <span class="spring" />
+      <ColorPicks />
+    </div>
+  );
+}
+
+/** A becomes B. A is always of the first file, so only its own heads and prompts can be swapped. */
+export function swapSides(): void {
+  const other = versus.peek();
+  const here = shownHead.peek();
+  const a = sideA.peek();
+  if (!other || !here || !a || other.run !== mainRun.peek()) return;
+  choose({
+    head: nameOf(other.head),
+    prompt: other.promptId,
+    versus: formatVersus(a.run, a.prompt.id, here),
+  });
+}
+
+export function CompareScreen() {
+  const cross = useSignal<Cross | null>(null);
+  const [a, b] = [sideA.value, sideB.value];
+  const shape = commonShape.value;
+  if (!a || !b || !shape) {
+    return (
+      <div class="overview">
+        <Toolbar />
+        <Absent title="There are no two maps to compare">
+          <p>Choose a head, prompt and file for B whose attention map is stored.</p>
+        </Absent>
+      </div>
+    );
+  }
+  arrivals.value;
+  const at = cross.value;
+  const values = at && {
+    a: cellValue(a.run.file, a.at.map, a.at.index, at.row, at.column),
+    b: cellValue(b.run.file, b.at.map, b.at.index, at.row, at.column),
+  };
+  const sameTokens = labelsOf(a).join('\n') === labelsOf(b).join('\n');
+  const panels = ['a', 'b', 'difference'] as const;
+  const index = table.value.index.get(nameOf(a.at.head)) ?? -1;
+  return (
+    <div class="head-screen">
+      <Toolbar />
+      <p class="banner">
+        <strong>Attention is not effect.</strong>{' '}
+        {effectSentence(index)
+          ? `For A, ${effectSentence(index)}. `
+          : 'No causal result of A is stored. '}
+        {!shape.equal
+          ? `The texts differ in length; the first ${shape.rows} tokens are aligned by position. `
+          : !sameTokens && 'The texts differ; tokens are aligned by position. '}
+      </p>
+      <div class="compare">
+        {panels.map((panel) => (
+          <PanelMap
+            key={panel}
+            panel={panel}
+            a={a}
+            b={b}
+            see={currentView()}
+            cross={at}
+            onCross={(next) => (cross.value = next)}
+          />
+        ))}
+      </div>
+      <p class="compare-readout" role="status">
+        {at && values && values.a !== null && values.b !== null
+          ? `query ${at.row} ${labelsOf(a)[at.row] ?? ''} → key ${at.column} ${keyLabelsOf(a)[at.column] ?? ''}: ` +
+            `A ${exact(values.a)}, B ${exact(values.b)}, A − B ${signed(values.a - values.b, 4)}`
+          : 'Point at a cell to read both stored values. Colours: 0 to 1; the difference −1 to 1.'}
+      </p>
+    </div>
+  );
+}
