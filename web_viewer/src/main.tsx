@@ -7,13 +7,14 @@ import { followKeys, screenKeys } from './state/keys';
 import { followHead } from './state/map';
 import { followTheme } from './state/theme';
 import { followAddress, view } from './state/view';
-import { followPrompt, openSource } from './state/workspace';
+import { followPrompts } from './state/prompts';
+import { openSource } from './state/workspace';
 import { copyText } from './ui/controls';
 import { acceptDrops } from './ui/files';
 
 followTheme();
 followAddress();
-followPrompt();
+followPrompts();
 followHead();
 followCompare();
 followKeys();

@@ -14,26 +14,33 @@ export interface Box extends Size {
 
 export interface FigureLayout {
   map: Box;
+  /** Room for the labels of rows. */
+  left: number;
   /** Profiles beside and below the map. */
   right: Box;
   bottom: Box;
 }
 
-const LEFT = 146;
+const LEFT = 156;
+/** Narrow panels have less room for labels and shorter titles. */
+const NARROW = 520;
+const NARROW_LEFT = 96;
 const TOP = 104;
 const STRIP = 46;
 const GAP = 8;
 
 /** Cells are square unless the map is much longer than wide. */
 export function figureLayout(size: Size, columns: number, rows: number): FigureLayout {
-  const roomX = Math.max(40, size.width - LEFT - STRIP - GAP - 10);
+  const left = size.width < NARROW ? NARROW_LEFT : LEFT;
+  const roomX = Math.max(40, size.width - left - STRIP - GAP - 10);
   const roomY = Math.max(40, size.height - TOP - STRIP - GAP - 6);
   const ratio = Math.min(2.5, Math.max(0.4, columns / rows));
   const width = Math.floor(Math.min(roomX, roomY * ratio));
   const height = Math.floor(Math.min(roomY, roomX / ratio));
-  const x = LEFT + Math.floor((roomX - width) / 2);
+  const x = left + Math.floor((roomX - width) / 2);
   return {
     map: { x, y: TOP, width, height },
+    left,
     right: { x: x + width + GAP, y: TOP, width: STRIP, height },
     bottom: { x, y: TOP + height + GAP, width, height: STRIP },
   };
@@ -161,7 +168,7 @@ export function drawFigure(
   content: FigureContent,
   pixelRatio: number,
 ): DrawReport {
-  const { map } = layout;
+  const { map, left } = layout;
   const { view, scale } = content;
   context.fillStyle = ink.masked;
   context.fillRect(map.x, map.y, map.width, map.height);
@@ -196,12 +203,12 @@ export function drawFigure(
     rowMarks.push(content.cross.row);
     columnMarks.push(content.cross.column);
   }
-  within(context, { ...map, x: map.x - LEFT }, () =>
+  within(context, { ...map, x: map.x - left }, () =>
     drawRowLabels(context, ink, view, map, {
       labels: content.rowLabels,
       positions: content.rowPositions,
       marked: new Set(rowMarks),
-      room: LEFT,
+      room: left,
     }),
   );
   within(context, { ...map, y: map.y - TOP }, () =>
@@ -216,8 +223,9 @@ export function drawFigure(
   context.fillStyle = ink.text;
   context.textAlign = 'right';
   context.textBaseline = 'alphabetic';
-  context.fillText('key, attended to →', map.x - 16, map.y - 30);
-  context.fillText('query, attends from ↓', map.x - 16, map.y - 12);
+  const narrow = left === NARROW_LEFT;
+  context.fillText(narrow ? 'key →' : 'key, attended to →', map.x - 16, map.y - 30);
+  context.fillText(narrow ? 'query ↓' : 'query, attends from ↓', map.x - 16, map.y - 12);
   const { rowProfile, columnProfile } = content;
   if (rowProfile) {
     within(context, layout.right, () =>

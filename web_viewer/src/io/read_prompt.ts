@@ -212,8 +212,21 @@ export async function readPackedTokens(
   return texts ? { texts, ids: ids?.values ?? null, steps: null } : undefined;
 }
 
-/** Head statistics of every prompt of a packed file, [prompt][layer][head][statistic]. */
-export async function readPackedStats(file: Reading, stack: StackName) {
+/** Statistics of every head on many prompts, [prompt][layer][head][statistic]. */
+export interface PromptStats {
+  stack: StackName;
+  prompts: number;
+  layers: number[];
+  headCounts: number[];
+  width: number;
+  names: string[];
+  values: Float32Array;
+}
+
+export async function readPackedStats(
+  file: Reading,
+  stack: StackName,
+): Promise<PromptStats | null> {
   const path = `/packed/attention/${stack}`;
   const [stats, attributes, layers, counts] = await Promise.all([
     orAbsent(file.numbers(`${path}/head_stats`)),
@@ -223,10 +236,85 @@ export async function readPackedStats(file: Reading, stack: StackName) {
   ]);
   if (!stats) return null;
   return {
-    shape: stats.shape,
-    values: Float32Array.from(stats.values),
-    names: textsOf(attributes.names),
+    stack,
+    prompts: stats.shape[0] ?? 0,
     layers: listOf(layers?.values),
     headCounts: listOf(counts?.values),
+    width: stats.shape[2] ?? 0,
+    names: textsOf(attributes.names),
+    values: Float32Array.from(stats.values),
+  };
+}
+
+/** The same of the per-prompt layout; null unless all prompts have statistics of one shape. */
+export async function readGroupStats(
+  file: Reading,
+  ids: readonly string[],
+  stack: StackName,
+): Promise<PromptStats | null> {
+  const first = `/prompts/${ids[0]}/attention/${stack}`;
+  const [attributes, layers, counts, ...stats] = await Promise.all([
+    file.attributes(`${first}/head_stats`),
+    orAbsent(file.numbers(`${first}/layers`)),
+    orAbsent(file.numbers(`${first}/n_heads`)),
+    ...ids.map((id) => orAbsent(file.numbers(`/prompts/${id}/attention/${stack}/head_stats`))),
+  ]);
+  const size = stats[0]?.values.length ?? 0;
+  if (size === 0 || stats.some((one) => one?.values.length !== size)) return null;
+  const values = new Float32Array(ids.length * size);
+  stats.forEach((one, at) => values.set(one!.values, at * size));
+  return {
+    stack,
+    prompts: ids.length,
+    layers: listOf(layers?.values),
+    headCounts: listOf(counts?.values),
+    width: stats[0]!.shape[1] ?? 0,
+    names: textsOf(attributes.names),
+    values,
+  };
+}
+
+/** One prompt of a packed file, which has tokens and statistics but no maps. */
+export async function readPackedPrompt(
+  file: Reading,
+  index: number,
+  id: string,
+  stacks: readonly StackName[],
+): Promise<PromptData> {
+  const one = { start: [index], count: [1] };
+  const [offsets, texts] = await Promise.all([
+    file.numbers('/offsets', { start: [index], count: [2] }),
+    orAbsent(file.texts('/prompts/text', one)),
+  ]);
+  const tokens = await readPackedTokens(file, offsets.values[0] ?? 0, offsets.values[1] ?? 0);
+  const data = await Promise.all(
+    stacks.map(async (stack): Promise<StackData | null> => {
+      const all = await readPackedStats(file, stack);
+      if (!all || all.prompts === 0) return null;
+      const size = all.values.length / all.prompts;
+      return {
+        stack,
+        layers: all.layers,
+        headCounts: all.headCounts,
+        width: all.width,
+        statNames: all.names,
+        headStats: all.values.slice(index * size, (index + 1) * size),
+        overview: null,
+        rowStatNames: [],
+        topCount: 0,
+        hasKeySum: false,
+        hasValueNorm: false,
+        maps: [],
+      };
+    }),
+  );
+  const sides = { self: tokens, encoder: tokens, decoder: tokens, cross: tokens };
+  return {
+    id,
+    text: texts?.[0] ?? '',
+    attributes: {},
+    queryTokens: sides,
+    keyTokens: sides,
+    stacks: data.filter((stack) => stack !== null),
   };
 }

@@ -22,7 +22,8 @@ import {
 } from '../model/results';
 import { safeText, tokenLabel } from '../model/tokens';
 import { choose, view } from '../state/view';
-import { mainRun, prompt, sameModelRuns, table, type OpenRun } from '../state/workspace';
+import { table } from '../state/heads';
+import { mainRun, prompt, sameModelRuns, type OpenRun } from '../state/workspace';
 import { Canvas, offsetOf } from '../ui/canvas';
 import { Absent, Fold, Pick, Snippet } from '../ui/controls';
 

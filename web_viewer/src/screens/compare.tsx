@@ -23,7 +23,8 @@ import {
 import { shownHead } from '../state/selection';
 import { arrivals, cellValue } from '../state/tiles';
 import { adjust, choose, view } from '../state/view';
-import { mainRun, runs, stack, table } from '../state/workspace';
+import { table } from '../state/heads';
+import { mainRun, runs, stack } from '../state/workspace';
 import { Canvas, offsetOf } from '../ui/canvas';
 import { Absent, Pick } from '../ui/controls';
 import { ColorPicks } from './overview';

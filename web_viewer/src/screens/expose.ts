@@ -4,7 +4,8 @@ import { figureLayout } from '../draw/figure';
 import { extent, viewport } from '../state/focus';
 import { storedValue } from '../state/map';
 import { currentState } from '../state/view';
-import { failures, runs, table } from '../state/workspace';
+import { table } from '../state/heads';
+import { failures, runs } from '../state/workspace';
 
 function pixelAt(query: number, key: number): number[] | null {
   const holder = document.querySelector('.head-map .canvas');

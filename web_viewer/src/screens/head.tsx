@@ -22,10 +22,14 @@ import {
 } from '../state/focus';
 import { screenKeys } from '../state/keys';
 import { currentRows, headMap, storedValue, transform } from '../state/map';
-import { shownHead, stepHead, toggleTray } from '../state/selection';
+import { topPrompts } from '../model/prompts';
+import { safeText } from '../model/tokens';
+import { promptStats, promptTable, showsMeans } from '../state/prompts';
+import { shownHead, statistic, stepHead, toggleTray } from '../state/selection';
 import { arrivals } from '../state/tiles';
 import { adjust, choose, view } from '../state/view';
-import { allEffects, mainRun, prompt, stack, table } from '../state/workspace';
+import { table } from '../state/heads';
+import { allEffects, mainRun, prompt, stack } from '../state/workspace';
 import { Canvas, offsetOf } from '../ui/canvas';
 import { Absent, Check, copyText, Fold, Pick, Snippet, Switch } from '../ui/controls';
 import { exportCsv, exportPng } from './head_export';
@@ -339,6 +343,47 @@ function Statistics({ index }: { index: number }) {
   );
 }
 
+const TOP_PROMPTS = 20;
+
+/** Where this head shows the statistic most. */
+function TopPrompts() {
+  const stats = promptStats.value;
+  const rows = promptTable.value;
+  const column = statistic.value;
+  const head = shownHead.value;
+  if (!stats || !rows || !column || !head) return null;
+  const layer = stats.layers.indexOf(head.layer);
+  const which = stats.names.indexOf(column.id);
+  if (layer < 0 || which < 0) return null;
+  const entry = (layer * stats.width + head.head) * stats.names.length + which;
+  const list = topPrompts(stats.values, stats.prompts, entry, TOP_PROMPTS);
+  return (
+    <Fold title={`Prompts with most ${column.label}`}>
+      <table class="bars">
+        <tbody>
+          {list.map(({ prompt: at, value }) => (
+            <tr key={at}>
+              <td>
+                <button
+                  type="button"
+                  class="link clip"
+                  title={safeText(rows.texts[at] ?? '', 300)}
+                  onClick={() =>
+                    choose({ prompt: rows.ids[at]!, mean: false, zoom: [], queries: [], keys: [] })
+                  }
+                >
+                  {safeText(rows.texts[at] ?? '', 60) || rows.ids[at]}
+                </button>
+              </td>
+              <td class="value">{short(value)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Fold>
+  );
+}
+
 function Aside({ index }: { index: number }) {
   const head = shownHead.value!;
   const run = mainRun.value!;
@@ -358,7 +403,7 @@ function Aside({ index }: { index: number }) {
       <Sums />
       <StrongestKeys />
       <section aria-label="Statistics of the head">
-        <h3>Over all rows of this prompt</h3>
+        <h3>{showsMeans.value ? 'Means over prompts' : 'Over all rows of this prompt'}</h3>
         <Statistics index={index} />
       </section>
       <div class="actions">
@@ -380,6 +425,7 @@ function Aside({ index }: { index: number }) {
           </>
         )}
       </div>
+      <TopPrompts />
       {map && (
         <Fold title="Read this map with h5py">
           <Snippet text={h5pyMap(run.summary.name, map.map.path, map.index)} what="Code" />

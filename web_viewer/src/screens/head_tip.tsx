@@ -5,7 +5,8 @@ import { labelsOf } from '../model/labels';
 import { nameOf } from '../model/heads';
 import { short } from '../model/numbers';
 import { statistic } from '../state/selection';
-import { table } from '../state/workspace';
+import { table } from '../state/heads';
+
 import { effectSentence, verdictWords } from './head_words';
 
 const WIDTH = 260;

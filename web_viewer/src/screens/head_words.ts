@@ -5,7 +5,8 @@ import { methodPhrase } from '../model/effects';
 import { nameOf } from '../model/heads';
 import { interval, short, signed } from '../model/numbers';
 import { statistic } from '../state/selection';
-import { chosenEffects, chosenMethod, table } from '../state/workspace';
+import { table } from '../state/heads';
+import { chosenEffects, chosenMethod } from '../state/workspace';
 
 const VERDICT_WORDS = {
   causal: 'causal',

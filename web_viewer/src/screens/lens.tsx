@@ -20,7 +20,7 @@ const PAGE = 40;
 const COLOURS = {
   prob: 'probability of the first choice',
   kl: 'distance to the final answer (KL, nats)',
-  rank: 'rank of the next token',
+  rank: 'rank of the target',
 } as const;
 type Colour = keyof typeof COLOURS;
 
@@ -166,9 +166,9 @@ function Table({ grid, colour }: { grid: Grid; colour: Colour }) {
             After {grid.stages[cell.stage]}, position {cell.position} {grid.tokens[cell.position]}
           </h3>
           <p class="small">
-            KL to the final answer {short(numberAt(grid, 'kl', cell.stage, cell.position))} nats;
-            the token that follows has rank{' '}
-            {short(numberAt(grid, 'target_rank', cell.stage, cell.position))}.
+            KL to the final answer {short(numberAt(grid, 'kl', cell.stage, cell.position))} nats.
+            The target (the answer, else what the whole model says here) is choice{' '}
+            {short(1 + numberAt(grid, 'target_rank', cell.stage, cell.position))}.
           </p>
           <table class="bars">
             <tbody>

@@ -7,8 +7,10 @@ import { labelsOf } from '../model/labels';
 import { nameOf } from '../model/heads';
 import { short } from '../model/numbers';
 import { filter, kept, selectHead, selected, statistic, toggleTray } from '../state/selection';
+import { showsMeans } from '../state/prompts';
 import { adjust, choose, view } from '../state/view';
-import { allEffects, chosenEffects, chosenMethod, mainRun, stack, table } from '../state/workspace';
+import { table } from '../state/heads';
+import { allEffects, chosenEffects, chosenMethod, mainRun, stack } from '../state/workspace';
 import { modelName } from '../model/join';
 import { captureCommand, verdictCommand } from '../model/commands';
 import { Absent, Check, Pick, Snippet, Switch } from '../ui/controls';
@@ -35,7 +37,7 @@ function Toolbar() {
             value: 'map',
             label: 'Maps',
             title: 'Small pictures of attention (t)',
-            disabled: !stack.value?.overview,
+            disabled: !stack.value?.overview || showsMeans.value,
           },
           {
             value: 'statistic',

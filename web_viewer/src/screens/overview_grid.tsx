@@ -22,8 +22,10 @@ import {
   stepHead,
   toggleTray,
 } from '../state/selection';
+import { showsMeans } from '../state/prompts';
 import { choose, view } from '../state/view';
-import { stack, table } from '../state/workspace';
+import { table } from '../state/heads';
+import { stack } from '../state/workspace';
 import { Canvas, offsetOf } from '../ui/canvas';
 import { describeHead } from './head_words';
 import { HeadTip } from './head_tip';
@@ -32,7 +34,8 @@ import { HeadTip } from './head_tip';
 export function gridMode(): 'map' | 'statistic' | 'effect' {
   const wanted = view.show.value;
   const has = {
-    map: stack.value?.overview != null,
+    // Pictures are of one prompt; means over several have none.
+    map: stack.value?.overview != null && !showsMeans.value,
     statistic: statistic.value !== null,
     effect: table.value.columns.has('effect'),
   };

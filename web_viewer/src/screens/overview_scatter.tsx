@@ -9,7 +9,8 @@ import { short } from '../model/numbers';
 import { rankCorrelation } from '../model/rank';
 import { brush, hovered, kept, selectHead, selected, statistic } from '../state/selection';
 import { adjust, choose } from '../state/view';
-import { chosenEffects, chosenMethod, table } from '../state/workspace';
+import { table } from '../state/heads';
+import { chosenEffects, chosenMethod } from '../state/workspace';
 import { Canvas, offsetOf } from '../ui/canvas';
 import { HeadTip } from './head_tip';
 

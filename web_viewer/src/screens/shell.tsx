@@ -9,11 +9,12 @@ import { ablateCommand, patchCommand } from '../model/commands';
 import { parseHead } from '../model/heads';
 import { SCREENS, type Screen } from '../state/hash';
 import { KEYS } from '../state/keys';
+import { promptIds, promptMeans } from '../state/prompts';
 import { status } from '../state/status';
 import { choose, currentHash, view } from '../state/view';
 import { failures, mainRun, notice, prompt, runs } from '../state/workspace';
 import { toggleTray } from '../state/selection';
-import { copyText, Pick } from '../ui/controls';
+import { copyText } from '../ui/controls';
 import { dragging, FailureCards, OpenButton } from '../ui/files';
 import { CausalScreen } from './causal';
 import { CompareScreen } from './compare';
@@ -21,6 +22,7 @@ import { FileScreen } from './file';
 import { HeadScreen } from './head';
 import { LensScreen } from './lens';
 import { Overview } from './overview';
+import { PromptsDrawer } from './prompts_drawer';
 import { Welcome } from './welcome';
 
 export const help = signal(false);
@@ -43,24 +45,28 @@ const SCREEN_PARTS: Partial<Record<Screen, ComponentType>> = {
   file: FileScreen,
 };
 
-function PromptPick() {
+function PromptLine() {
   const run = mainRun.value;
-  if (!run || run.summary.promptIds.length === 0) return null;
-  const ids = run.summary.promptIds;
-  const current = prompt.value?.id ?? ids[0]!;
-  if (ids.length === 1) {
-    return <span class="prompt-text">{safeText(prompt.value?.text ?? '', 90)}</span>;
-  }
+  const count = run ? promptIds(run).length : 0;
+  if (count === 0) return null;
+  const means = promptMeans.value;
   return (
     <>
-      <Pick
-        label="Prompt"
-        hideLabel
-        value={current}
-        options={ids.map((id) => ({ value: id, label: id }))}
-        onPick={(id) => choose({ prompt: id, queries: [], keys: [], zoom: [] })}
-      />
-      <span class="prompt-text">{safeText(prompt.value?.text ?? '', 90)}</span>
+      {count > 1 && (
+        <button
+          type="button"
+          aria-expanded={view.drawer.value}
+          title="List, search and choose prompts (p)"
+          onClick={() => choose({ drawer: !view.drawer.value })}
+        >
+          {plural(count, 'prompt')}
+        </button>
+      )}
+      <span class="prompt-text">
+        {means
+          ? `mean over ${plural(means.prompts, 'prompt')}`
+          : safeText(prompt.value?.text ?? '', 90)}
+      </span>
     </>
   );
 }
@@ -96,7 +102,7 @@ function Header() {
           {others > 0 && <span class="muted"> + {plural(others, 'file')}</span>}
         </span>
       )}
-      <PromptPick />
+      <PromptLine />
       <span class="spring" />
       <OpenButton label="Open" />
       <button
@@ -238,7 +244,10 @@ export function App() {
     <div class={`page${embedded ? ' embedded' : ''}`}>
       {!embedded && <Header />}
       {run && !embedded && <Tabs current={screen} />}
-      <main>{anything ? <Part /> : <Welcome />}</main>
+      <div class="middle">
+        {run && view.drawer.value && <PromptsDrawer />}
+        <main>{anything ? <Part /> : <Welcome />}</main>
+      </div>
       {anything && !embedded && <Footer />}
       {failures.value.length > 0 && <FailureCards />}
       {dragging.value && <div class="drop-veil">Drop to open</div>}

@@ -88,6 +88,10 @@ export type Screen = (typeof SCREENS)[number];
 export const FIELDS = {
   screen: choice('s', SCREENS),
   prompt: text('p'),
+  mean: flag('mean', false),
+  drawer: flag('pd', false),
+  promptFilter: text('pf'),
+  promptSort: text('po'),
   stack: choice('a', ['self', 'encoder', 'decoder', 'cross']),
   head: text('h'),
   statistic: text('st'),

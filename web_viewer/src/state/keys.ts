@@ -6,7 +6,7 @@ import { nameOf } from '../model/heads';
 import { SCREENS } from './hash';
 import { shownHead, stepHead, toggleTray } from './selection';
 import { choose, view } from './view';
-import { table } from './workspace';
+import { table } from './heads';
 
 export const KEYS: readonly { keys: string; what: string }[] = [
   { keys: '1 – 6', what: 'go to a screen' },
@@ -24,6 +24,7 @@ export const KEYS: readonly { keys: string; what: string }[] = [
   { keys: '/ n N', what: 'find a token; next, previous one' },
   { keys: 'c s', what: 'next colours, next scale' },
   { keys: 'a', what: 'add the head to the tray, or remove it' },
+  { keys: 'p', what: 'list of prompts' },
   { keys: 'x', what: 'compare: swap A and B' },
   { keys: 'y e', what: 'copy a link; export what is shown' },
   { keys: '?', what: 'this list' },
@@ -61,6 +62,7 @@ const ACTIONS: Record<string, () => void> = {
   m: () => choose({ view: 'map', screen: 'head' }),
   b: () => choose({ view: 'lines', screen: 'head' }),
   v: () => choose({ view: 'text', screen: 'head' }),
+  p: () => choose({ drawer: !view.drawer.peek() }),
   k: () => choose({ sink: !view.sink.peek() }),
   c: () => choose({ color: after(SEQUENTIAL, view.color.peek()) as 'cividis' }),
   s: () => choose({ scale: after(SCALES, view.scale.peek()) }),

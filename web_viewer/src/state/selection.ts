@@ -5,7 +5,7 @@ import { parseFilter } from '../model/filter';
 import { nameOf, parseHead, sortHeads, type Column, type HeadRef } from '../model/heads';
 import type { ScatterRange } from '../draw/scatter';
 import { choose, view } from './view';
-import { table } from './workspace';
+import { table } from './heads';
 
 /** Index of the head under the pointer, −1 for none. */
 export const hovered = signal(-1);

@@ -1,8 +1,10 @@
 /** The line at the bottom: what a view leaves out or reduces is always said here. */
 
 import { computed, signal } from '@preact/signals';
-import { bytes } from '../model/numbers';
-import { mainRun, packedMeans, prompt, table } from './workspace';
+import { bytes, plural } from '../model/numbers';
+import { table } from './heads';
+import { promptMeans } from './prompts';
+import { mainRun } from './workspace';
 
 /** What the present view says of itself; empty for the general line. */
 export const viewStatus = signal('');
@@ -14,7 +16,8 @@ export const status = computed(() => {
   const { summary } = run;
   const parts = [`${bytes(summary.size)} local file`];
   if (table.value.heads.length > 0) parts.push(`${table.value.heads.length} heads`);
-  if (packedMeans.value && !prompt.value)
-    parts.push(`means over ${packedMeans.value.prompts} prompts`);
+
+  const means = promptMeans.value;
+  if (means) parts.push(`means over ${plural(means.prompts, 'prompt')}`);
   return parts.join(' · ');
 });

@@ -1,18 +1,15 @@
 /** The files that are open and what has been read from them. */
 
-import { computed, effect, signal } from '@preact/signals';
-import type { StackName } from '../format/schema';
+import { computed, signal } from '@preact/signals';
 import type { ExperimentData, PromptData, RunSummary, StackData } from '../format/types';
 import { Client } from '../io/client';
 import { IoError, isStale, type IoErrorCode } from '../io/errors';
 import type { Source } from '../io/protocol';
 import { readExperiment } from '../io/read_experiment';
-import { readPackedStats, readPrompt } from '../io/read_prompt';
 import { RunFile, readSummary } from '../io/run_file';
 import { browserSurroundings } from '../io/surroundings';
 import { headEffects, preferred, type HeadEffects } from '../model/effects';
-import { buildHeadTable, type HeadTable } from '../model/heads';
-import { modelKey, sizeOf } from '../model/join';
+import { modelKey } from '../model/join';
 import { view } from './view';
 
 export interface OpenRun {
@@ -137,90 +134,3 @@ export const stack = computed<StackData | null>(() => {
   const stacks = prompt.value?.stacks ?? [];
   return stacks.find((candidate) => candidate.stack === view.stack.value) ?? stacks[0] ?? null;
 });
-
-export interface PackedMeans {
-  stack: Pick<StackData, 'layers' | 'headCounts' | 'width' | 'statNames' | 'headStats'>;
-  deviations: Float32Array;
-  prompts: number;
-}
-
-/** Means over all prompts of a packed file; the drawer narrows them down. */
-export const packedMeans = signal<PackedMeans | null>(null);
-
-export const table = computed<HeadTable>(() => {
-  const main = mainRun.value;
-  const model = main?.summary.model ?? {};
-  const packed = packedMeans.value;
-  return buildHeadTable({
-    stack: stack.value ?? packed?.stack ?? null,
-    deviations: stack.value ? null : (packed?.deviations ?? null),
-    effects: chosenEffects.value?.effects ?? null,
-    method: chosenMethod.value,
-    layerCount: sizeOf(model, 'n_layers'),
-    headCount: sizeOf(model, 'n_heads'),
-    keyValueHeads: sizeOf(model, 'n_kv_heads'),
-  });
-});
-
-async function loadPackedMeans(run: OpenRun, name: StackName): Promise<void> {
-  const data = await readPackedStats(run.file, name);
-  if (!data || mainRun.peek() !== run) return;
-  const [prompts = 0, , width = 0] = data.shape;
-  const size = prompts === 0 ? 0 : data.values.length / prompts;
-  const headStats = new Float32Array(size);
-  const deviations = new Float32Array(size);
-  for (let i = 0; i < size; ++i) {
-    // A prompt on which a statistic is undefined does not count for it.
-    let [count, sum, squares] = [0, 0, 0];
-    for (let p = 0; p < prompts; ++p) {
-      const value = data.values[p * size + i]!;
-      if (Number.isNaN(value)) continue;
-      ++count;
-      sum += value;
-      squares += value * value;
-    }
-    const mean = sum / count;
-    headStats[i] = mean;
-    deviations[i] =
-      count > 1 ? Math.sqrt(Math.max(0, (squares - count * mean * mean) / (count - 1))) : NaN;
-  }
-  const { layers, headCounts, names } = data;
-  packedMeans.value = {
-    stack: { layers, headCounts, width, statNames: names, headStats },
-    deviations,
-    prompts,
-  };
-}
-
-/** Reads the chosen prompt whenever file or choice change. */
-export function followPrompt(): void {
-  effect(() => {
-    const run = mainRun.value;
-    const wanted = view.prompt.value;
-    if (!run) {
-      prompt.value = null;
-      packedMeans.value = null;
-      return;
-    }
-    const ids = run.summary.promptIds;
-    const id = ids.includes(wanted) ? wanted : ids[0];
-    const stackName = run.summary.packedStacks[0];
-    if (id === undefined) {
-      prompt.value = null;
-      if (stackName)
-        loadPackedMeans(run, stackName).catch((error) => failWith(run.summary.name, error));
-      return;
-    }
-    if (prompt.peek()?.id === id && promptOwner === run.id) return;
-    promptOwner = run.id;
-    client.advance('tiles');
-    readPrompt(run.file, id).then(
-      (data) => {
-        if (promptOwner === run.id) prompt.value = data;
-      },
-      (error: unknown) => failWith(run.summary.name, error),
-    );
-  });
-}
-
-let promptOwner = 0;

@@ -13,6 +13,10 @@ import {
 const OTHER: ViewState = {
   screen: 'head',
   prompt: 'p000003',
+  mean: true,
+  drawer: true,
+  promptFilter: 'Mary & John',
+  promptSort: '-group',
   stack: 'cross',
   head: '0.0',
   statistic: 'entropy',

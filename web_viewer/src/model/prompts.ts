@@ -1,0 +1,85 @@
+/** Many prompts: finding them, putting them in order, and statistics over them. */
+
+export interface PromptRows {
+  ids: readonly string[];
+  texts: readonly string[];
+  columns: Readonly<Record<string, readonly string[]>>;
+}
+
+/** Indices of prompts that contain every word, in their text or in any column. */
+export function findPrompts(rows: PromptRows, wanted: string): number[] {
+  const words = wanted.toLowerCase().split(/\s+/).filter(Boolean);
+  const columns = Object.values(rows.columns);
+  return rows.ids
+    .map((_, at) => at)
+    .filter((at) => {
+      if (words.length === 0) return true;
+      const all = [rows.ids[at], rows.texts[at], ...columns.map((column) => column[at])];
+      const haystack = all.join('\n').toLowerCase();
+      return words.every((word) => haystack.includes(word));
+    });
+}
+
+const collator = new Intl.Collator('en', { numeric: true });
+
+/** In order of a column (`text`, `id` or its name); a `-` in front turns it round. */
+export function sortPrompts(rows: PromptRows, indices: readonly number[], by: string): number[] {
+  const name = by.replace(/^-/, '');
+  const values =
+    name === 'text' ? rows.texts : name === 'id' || name === '' ? rows.ids : rows.columns[name];
+  if (!values) return [...indices];
+  const direction = by.startsWith('-') ? -1 : 1;
+  return [...indices].sort(
+    (a, b) => direction * collator.compare(values[a] ?? '', values[b] ?? '') || a - b,
+  );
+}
+
+export interface Means {
+  means: Float32Array;
+  deviations: Float32Array;
+  counts: Uint32Array;
+}
+
+/**
+ * Mean and standard deviation of each entry over some prompts; `values` is [prompt][entry]. A
+ * prompt on which an entry is undefined does not count for it.
+ */
+export function meansOver(values: Float32Array, prompts: number, chosen: readonly number[]): Means {
+  const size = prompts === 0 ? 0 : values.length / prompts;
+  const means = new Float32Array(size);
+  const deviations = new Float32Array(size);
+  const counts = new Uint32Array(size);
+  for (let entry = 0; entry < size; ++entry) {
+    let [count, mean, squares] = [0, 0, 0];
+    // Welford's update, which does not subtract large sums.
+    for (const prompt of chosen) {
+      const value = values[prompt * size + entry]!;
+      if (Number.isNaN(value)) continue;
+      ++count;
+      const step = value - mean;
+      mean += step / count;
+      squares += step * (value - mean);
+    }
+    means[entry] = count > 0 ? mean : NaN;
+    deviations[entry] = count > 1 ? Math.sqrt(squares / (count - 1)) : NaN;
+    counts[entry] = count;
+  }
+  return { means, deviations, counts };
+}
+
+/** Prompts with the largest values of one entry, at most `limit`. */
+export function topPrompts(
+  values: Float32Array,
+  prompts: number,
+  entry: number,
+  limit: number,
+): { prompt: number; value: number }[] {
+  const size = prompts === 0 ? 0 : values.length / prompts;
+  return Array.from({ length: prompts }, (_, prompt) => ({
+    prompt,
+    value: values[prompt * size + entry] ?? NaN,
+  }))
+    .filter(({ value }) => !Number.isNaN(value))
+    .sort((a, b) => b.value - a.value || a.prompt - b.prompt)
+    .slice(0, limit);
+}

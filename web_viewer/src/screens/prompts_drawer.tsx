@@ -1,0 +1,126 @@
+/** The list of prompts: search, order, choose one or the mean of all that are found. */
+
+import { useSignal } from '@preact/signals';
+import { useLayoutEffect, useRef } from 'preact/hooks';
+import { captureCommand } from '../model/commands';
+import { modelName } from '../model/join';
+import { safeText } from '../model/tokens';
+import { promptTable, promptStats, shownPrompts, showsMeans } from '../state/prompts';
+import { adjust, choose, view } from '../state/view';
+import { mainRun, prompt, stack } from '../state/workspace';
+import { Check, Pick, Snippet } from '../ui/controls';
+
+const ROW = 44;
+
+export function PromptsDrawer() {
+  const scroll = useSignal(0);
+  const height = useSignal(400);
+  const list = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    if (list.current) height.value = list.current.clientHeight;
+  });
+  const rows = promptTable.value;
+  if (!rows) return null;
+  const shown = shownPrompts.value;
+  const columns = Object.keys(rows.columns).filter((name) => rows.columns[name]!.some(Boolean));
+  const first = Math.max(0, Math.floor(scroll.value / ROW) - 4);
+  const visible = shown.slice(first, first + Math.ceil(height.value / ROW) + 8);
+  const current = prompt.value?.id;
+  const run = mainRun.value!;
+  const noMaps = prompt.value && stack.value && stack.value.maps.length === 0;
+  const details = (at: number) =>
+    columns
+      .map((name) => rows.columns[name]![at])
+      .filter(Boolean)
+      .join(' · ');
+  const pickRow = (at: number) =>
+    choose({ prompt: rows.ids[at]!, mean: false, zoom: [], queries: [], keys: [] });
+  return (
+    <div class="drawer" role="complementary" aria-label="Prompts">
+      <header>
+        <h2>Prompts</h2>
+        <span class="small" role="status">
+          {shown.length} of {rows.ids.length}
+        </span>
+        <span class="spring" />
+        <button type="button" onClick={() => choose({ drawer: false })}>
+          Close
+        </button>
+      </header>
+      <div class="drawer-tools">
+        <input
+          type="search"
+          placeholder="words in text or columns"
+          aria-label="Search prompts"
+          value={view.promptFilter.value}
+          onInput={(event) => {
+            adjust({ promptFilter: event.currentTarget.value });
+            scroll.value = 0;
+          }}
+        />
+        <Pick
+          label="Order"
+          hideLabel
+          value={view.promptSort.value}
+          options={[
+            { value: '', label: 'as in the file' },
+            ...['text', ...columns].flatMap((name) => [
+              { value: name, label: `${name} ↑` },
+              { value: `-${name}`, label: `${name} ↓` },
+            ]),
+          ]}
+          onPick={(promptSort) => choose({ promptSort })}
+        />
+      </div>
+      {promptStats.value && (
+        <Check
+          label="Overview: mean of the prompts found"
+          title="Statistics of heads become means over these prompts, with their standard deviation"
+          checked={showsMeans.value}
+          onChange={(mean) =>
+            choose(mean ? { mean, screen: 'overview' } : { mean, prompt: current ?? rows.ids[0]! })
+          }
+        />
+      )}
+      <div
+        class="drawer-list"
+        ref={list}
+        tabIndex={0}
+        role="group"
+        aria-label="Prompts found"
+        onScroll={(event) => {
+          scroll.value = event.currentTarget.scrollTop;
+          height.value = event.currentTarget.clientHeight;
+        }}
+      >
+        <div style={{ height: `${shown.length * ROW}px`, position: 'relative' }}>
+          {visible.map((at, i) => (
+            <button
+              key={at}
+              type="button"
+              class="drawer-row"
+              aria-pressed={!showsMeans.value && rows.ids[at] === current}
+              style={{ top: `${(first + i) * ROW}px` }}
+              title={safeText(rows.texts[at] ?? '', 600)}
+              onClick={() => pickRow(at)}
+            >
+              <span>{safeText(rows.texts[at] ?? '', 120) || rows.ids[at]}</span>
+              <span class="small">
+                {rows.ids[at]} {safeText(details(at), 80)}
+              </span>
+            </button>
+          ))}
+        </div>
+      </div>
+      {noMaps && (
+        <div class="small">
+          No maps of this prompt are stored. This makes them:
+          <Snippet
+            text={captureCommand(modelName(run.summary), prompt.value!.text)}
+            what="Command"
+          />
+        </div>
+      )}
+    </div>
+  );
+}
