@@ -10,6 +10,8 @@ export interface MaskRule {
   window: number;
   queryPositions: readonly number[] | null;
   keyPositions: readonly number[] | null;
+  /** The first key is left out, where cells are seen one by one. */
+  hideFirst: boolean;
 }
 
 export const NO_MASK: MaskRule = {
@@ -17,6 +19,7 @@ export const NO_MASK: MaskRule = {
   window: 0,
   queryPositions: null,
   keyPositions: null,
+  hideFirst: false,
 };
 
 const positionAt = (positions: readonly number[] | null, index: number): number =>
@@ -24,6 +27,7 @@ const positionAt = (positions: readonly number[] | null, index: number): number 
 
 /** Whether a block of `factor` × `factor` cells lies wholly behind the mask. */
 export function isMasked(rule: MaskRule, row: number, column: number, factor = 1): boolean {
+  if (rule.hideFirst && column === 0 && factor === 1) return true;
   if (!rule.causal && rule.window === 0) return false;
   const lastQuery = positionAt(rule.queryPositions, row * factor + factor - 1);
   const firstKey = positionAt(rule.keyPositions, column * factor);
@@ -61,7 +65,7 @@ export function paintBlock(
   const image = context.createImageData(block.columns, block.rows);
   const pixels = new Uint32Array(image.data.buffer);
   const halves = bucketsOf(block.values);
-  const maskable = rule.causal || rule.window > 0;
+  const maskable = rule.causal || rule.window > 0 || rule.hideFirst;
   let missing = 0;
   for (let r = 0; r < block.rows; ++r) {
     for (let c = 0; c < block.columns; ++c) {

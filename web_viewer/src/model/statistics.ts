@@ -75,10 +75,15 @@ const MEASURES: readonly Definition[] = [
     false,
   ),
   define(
-    'norm-weighted',
+    'norm-weighted attention',
     'value moved (read rows)',
     'Σ weight × length of what the key’s value adds, over the rows that the metric reads.',
     false,
+  ),
+  define(
+    "attention to the answer's source",
+    'to the answer’s source',
+    'Attention to the tokens that the pairs name as the source of the answer, from the rows that are read.',
   ),
 ];
 

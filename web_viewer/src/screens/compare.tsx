@@ -113,6 +113,7 @@ function PanelMap({ panel, a, b, see, cross, onCross }: PanelProps) {
             window: map.window,
             queryPositions: map.queryPositions,
             keyPositions: map.keyPositions,
+            hideFirst: false,
           },
           transform: RAW,
         },

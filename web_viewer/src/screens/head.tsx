@@ -2,9 +2,8 @@
 
 import { useEffect } from 'preact/hooks';
 import { h5pyMap, captureCommand, verdictCommand } from '../model/commands';
-import { definitionOf } from '../model/statistics';
 import { labelsOf } from '../model/labels';
-import { nameOf } from '../model/heads';
+import { nameOf, type Column } from '../model/heads';
 import { modelName } from '../model/join';
 import { exact, short } from '../model/numbers';
 import { drawThumbnail, paintThumbnails } from '../draw/thumbnails';
@@ -240,7 +239,11 @@ function Readout() {
         {shown === null && stored !== null && (
           <tr>
             <th scope="row" />
-            <td>masked: the query cannot see this key</td>
+            <td>
+              {transform.value.hideFirst && cross.column === 0
+                ? 'left out, as asked'
+                : 'masked: the query cannot see this key'}
+            </td>
           </tr>
         )}
         {changed && shown !== null && (
@@ -320,26 +323,31 @@ function StrongestKeys() {
   );
 }
 
-function Statistics({ index }: { index: number }) {
-  const columns = [...table.value.columns.values()].filter(({ kind }) => kind !== 'effect');
+function Statistics({ index, kind }: { index: number; kind: Column['kind'] }) {
+  const columns = [...table.value.columns.values()].filter((column) => column.kind === kind);
+  const rows = columns.filter(({ id, values }) => {
+    const value = values[index]!;
+    return !Number.isNaN(value) && !(id === 'learned_sink' && value === 0);
+  });
+  if (rows.length === 0) return null;
+  const here = showsMeans.value ? 'Means over prompts' : 'Over all rows of this prompt';
   return (
-    <table class="bars">
-      <tbody>
-        {columns.map(({ id, label, values, share, sentence }) => {
-          const value = values[index]!;
-          if (Number.isNaN(value) || (id === 'learned_sink' && value === 0)) return null;
-          return (
-            <tr key={id} title={sentence || definitionOf(id).sentence}>
+    <section aria-label="Statistics">
+      <h3>{kind === 'measure' ? 'On the prompts of the verdict' : here}</h3>
+      <table class="bars">
+        <tbody>
+          {rows.map(({ id, label, values, share, sentence }) => (
+            <tr key={id} title={sentence}>
               <td>{label}</td>
-              <td class="value">{short(value)}</td>
+              <td class="value">{short(values[index]!)}</td>
               <td class="bar">
-                {share && <span style={{ width: `${Math.min(100, 100 * value)}%` }} />}
+                {share && <span style={{ width: `${Math.min(100, 100 * values[index]!)}%` }} />}
               </td>
             </tr>
-          );
-        })}
-      </tbody>
-    </table>
+          ))}
+        </tbody>
+      </table>
+    </section>
   );
 }
 
@@ -402,10 +410,8 @@ function Aside({ index }: { index: number }) {
       <Readout />
       <Sums />
       <StrongestKeys />
-      <section aria-label="Statistics of the head">
-        <h3>{showsMeans.value ? 'Means over prompts' : 'Over all rows of this prompt'}</h3>
-        <Statistics index={index} />
-      </section>
+      <Statistics index={index} kind="statistic" />
+      <Statistics index={index} kind="measure" />
       <div class="actions">
         <button type="button" onClick={() => toggleTray(name)}>
           {view.tray.value.includes(name) ? 'Remove from tray' : 'Add to tray'}

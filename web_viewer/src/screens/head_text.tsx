@@ -2,7 +2,6 @@
 
 import { useComputed, useSignal, useSignalEffect } from '@preact/signals';
 import { isStale } from '../io/errors';
-import { cssColor, inkOn } from '../draw/color';
 import { placeOf } from '../draw/scale';
 import { transformed } from '../draw/transform';
 import { short } from '../model/numbers';
@@ -93,11 +92,9 @@ export function HeadText() {
   const shade = (at: number) => {
     const weight = weights.value?.[at];
     if (weight === undefined) return undefined;
-    const place = placeOf(mapScale.value, weight);
-    return {
-      background: cssColor(mapScale.value.map, place),
-      color: inkOn(mapScale.value.map, place),
-    };
+    // At most this much of the accent, so that text stays readable on it.
+    const share = 55 * placeOf(mapScale.value, weight);
+    return { background: `color-mix(in srgb, var(--accent) ${share.toFixed(1)}%, transparent)` };
   };
   const token = (text: string, at: number, asKey: boolean, asQuery: boolean) => (
     <button
@@ -143,8 +140,8 @@ export function HeadText() {
           {queries.value.length === 1
             ? 'This query gives'
             : `These ${queries.value.length} queries give, on average,`}{' '}
-          <strong>{short(sum)}</strong> of their attention to the {keys.size} chosen{' '}
-          {keys.size === 1 ? 'key' : 'keys'}.
+          <strong>{short(sum)}</strong> of {queries.value.length === 1 ? 'its' : 'their'} attention
+          to the {keys.size} chosen {keys.size === 1 ? 'key' : 'keys'}.
         </p>
       )}
     </div>

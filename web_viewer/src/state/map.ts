@@ -158,6 +158,7 @@ export const maskRule = computed<MaskRule>(() => {
     window: map?.window ?? 0,
     queryPositions: map?.queryPositions ?? null,
     keyPositions: map?.keyPositions ?? null,
+    hideFirst: transform.value.hideFirst,
   };
 });
 

@@ -116,7 +116,13 @@ test('a coarse level is never below what its cells show', () => {
 });
 
 test('masks, also of subsets and windows', () => {
-  const rule = { causal: true, window: 3, queryPositions: null, keyPositions: null };
+  const rule = {
+    causal: true,
+    window: 3,
+    queryPositions: null,
+    keyPositions: null,
+    hideFirst: false,
+  };
   assert.equal(isMasked(rule, 2, 3), true);
   assert.equal(isMasked(rule, 5, 3), false);
   assert.equal(isMasked(rule, 5, 2), true, 'outside of the window');
@@ -124,6 +130,9 @@ test('masks, also of subsets and windows', () => {
   assert.equal(isMasked(subset, 0, 0), false);
   assert.equal(isMasked(subset, 0, 1), true);
   const causal = { ...rule, window: 0 };
+  const hidden = { ...causal, hideFirst: true };
+  assert.deepEqual([isMasked(hidden, 3, 0), isMasked(hidden, 3, 1)], [true, false]);
+  assert.equal(isMasked(hidden, 3, 0, 4), false, 'a coarse cell holds other keys too');
   assert.equal(isMasked(causal, 0, 0, 4), false, 'a block on the diagonal is partly visible');
   assert.equal(isMasked(causal, 0, 1, 4), true);
 });

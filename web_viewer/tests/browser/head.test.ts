@@ -1,0 +1,315 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { colorTable } from '../../src/draw/color';
+import { placeOf } from '../../src/draw/scale';
+import { withViewer, type Viewer } from '../support/browser';
+import {
+  capture,
+  h5py,
+  lens,
+  patching,
+  several,
+  verdict,
+  without,
+  writtenByH5py,
+} from '../support/fixtures';
+import { serve } from '../support/server';
+
+const MAP = `
+with h5py.File(sys.argv[1]) as f:
+    print(json.dumps(f[sys.argv[2]][int(sys.argv[3])].astype("f8").tolist()))
+`;
+
+const mapOf = (path: string, layer: number, head: number, prompt = 'p000000') =>
+  h5py<number[][]>(
+    MAP,
+    path,
+    `prompts/${prompt}/cache/blocks.${layer}.attn.hook_pattern`,
+    String(head),
+  );
+
+async function pixel(viewer: Viewer, query: number, key: number): Promise<number[]> {
+  await viewer.page.mouse.move(2, 2);
+  const handle = await viewer.page.waitForFunction(
+    ([q, k]) => window.__attnscope.pixel(q!, k!),
+    [query, key],
+  );
+  return (await handle.jsonValue())!;
+}
+
+test(
+  'every cell shows its stored value, and its colour follows from it',
+  {
+    skip: without('command', 'python'),
+  },
+  () =>
+    withViewer(async (viewer) => {
+      const expected = mapOf(capture(), 1, 7);
+      await viewer.open([capture()], '#v=1&s=head&h=1.7');
+      for (let q = 0; q < expected.length; ++q) {
+        for (let k = 0; k < expected.length; ++k)
+          assert.equal(await viewer.value(q, k), expected[q]![k]);
+      }
+      const table = colorTable('cividis');
+      // The corner of a cell is free of the number in its middle: zoomed out there is none.
+      await viewer.page.setViewportSize({ width: 760, height: 420 });
+      for (const [q, k] of [
+        [0, 0],
+        [4, 1],
+        [7, 4],
+        [8, 8],
+      ] as const) {
+        const place = placeOf({ kind: 'sqrt', low: 0, high: 1, map: 'cividis' }, expected[q]![k]!);
+        const at = 3 * Math.round(255 * place);
+        const [r, g, b] = await pixel(viewer, q, k);
+        assert.ok(
+          Math.abs(r! - table[at]!) +
+            Math.abs(g! - table[at + 1]!) +
+            Math.abs(b! - table[at + 2]!) <=
+            9,
+          `${q},${k}`,
+        );
+      }
+    }),
+);
+
+test(
+  'heads and layers change the map, also by keys, and a link leads back',
+  {
+    skip: without('command', 'python'),
+  },
+  () =>
+    withViewer(async (viewer) => {
+      await viewer.open([several(), verdict()], '#v=1&s=head&h=1.7&p=p000003');
+      const { page } = viewer;
+      assert.equal(await viewer.value(5, 2), mapOf(several(), 1, 7, 'p000003')[5]![2]);
+      await page.keyboard.press('ArrowRight');
+      await page.keyboard.press('ArrowDown');
+      assert.equal((await viewer.state()).head, '2.7');
+      assert.equal(await viewer.value(5, 2), mapOf(several(), 2, 7, 'p000003')[5]![2]);
+      await page.goBack();
+      assert.equal((await viewer.state()).head, '1.7');
+      assert.match(
+        await page.locator('.banner').innerText(),
+        /Attention is not effect.*logit-diff by/,
+      );
+      for (const [key, shown] of [
+        ['b', 'lines'],
+        ['v', 'text'],
+        ['m', 'map'],
+      ]) {
+        await page.keyboard.press(key!);
+        assert.equal((await viewer.state()).view, shown);
+      }
+    }),
+);
+
+test(
+  'zoom at the cursor keeps the cell under it; drag pans; double click fits',
+  {
+    skip: without('command'),
+  },
+  () =>
+    withViewer(async (viewer) => {
+      await viewer.open([several()], '#v=1&s=head&h=1.7');
+      await viewer.value(1, 1);
+      const { page } = viewer;
+      const box = (await page.locator('.head-map canvas').boundingBox())!;
+      const [x, y] = [box.x + box.width * 0.55, box.y + box.height * 0.6];
+      await page.mouse.move(x, y);
+      const under = () => page.locator('.readout th').allInnerTexts();
+      await page.locator('.readout').waitFor();
+      const before = await under();
+      await page.mouse.wheel(0, -400);
+      await page.waitForFunction(() => (window.__attnscope.state().zoom as number[]).length === 4);
+      await page.mouse.move(x + 0.5, y);
+      assert.deepEqual(await under(), before);
+      const zoom = (await viewer.state()).zoom as number[];
+      await page.mouse.down();
+      await page.mouse.move(x - 60, y - 60, { steps: 3 });
+      await page.mouse.up();
+      const panned = (await viewer.state()).zoom as number[];
+      assert.ok(panned[0]! > zoom[0]! && panned[1]! > zoom[1]!);
+      assert.equal(panned[2], zoom[2]);
+      assert.equal(await page.locator('.minimap').count(), 1);
+      await page.mouse.dblclick(x, y);
+      assert.deepEqual((await viewer.state()).zoom, []);
+    }),
+);
+
+test('without the first token, rows sum to one', { skip: without('command', 'python') }, () =>
+  withViewer(async (viewer) => {
+    const path = capture();
+    const expected = mapOf(path, 1, 7);
+    const size = expected.length;
+    const all = (from: number) => Array.from({ length: size - from }, (_, i) => from + i).join(',');
+    await viewer.open([path], `#v=1&s=head&h=1.7&sink=0&q=${size - 1}&j=${all(1)}`);
+    await viewer.value(size - 1, 1);
+    const sums = viewer.page.getByText('of its attention to');
+    await sums.waitFor();
+    const sum = Number(/gives ([\d.]+)/.exec(await sums.innerText())![1]);
+    assert.ok(Math.abs(sum - 1) < 2 ** -10, `${sum}`);
+    await viewer.page.getByLabel('hide first token').uncheck();
+    const whole = Number(/gives ([\d.]+)/.exec(await sums.innerText())![1]);
+    const stored = expected[size - 1]!.slice(1).reduce((total, value) => total + value, 0);
+    assert.ok(Math.abs(whole - stored) < 1e-3);
+  }),
+);
+
+test('the exported table holds the stored values', { skip: without('command', 'python') }, () =>
+  withViewer(async (viewer) => {
+    await viewer.open([capture()], '#v=1&s=head&h=0.3');
+    await viewer.value(8, 8);
+    const waiting = viewer.page.waitForEvent('download');
+    await viewer.page.getByRole('button', { name: 'CSV' }).click();
+    const lines = readFileSync(await (await waiting).path(), 'utf8')
+      .trim()
+      .split('\n');
+    const expected = mapOf(capture(), 0, 3);
+    assert.equal(lines.length, expected.length + 1);
+    lines.slice(1).forEach((line, q) => {
+      const values = line
+        .split(',')
+        .slice(-expected.length)
+        .map((text) => Math.fround(Number(text)));
+      assert.deepEqual(values, expected[q]);
+    });
+    const picture = viewer.page.waitForEvent('download');
+    await viewer.page.getByRole('button', { name: 'PNG' }).click();
+    const png = readFileSync(await (await picture).path());
+    assert.deepEqual([png.readUInt32BE(16), png.subarray(1, 4).toString()], [1800, 'PNG']);
+  }),
+);
+
+test(
+  'a long map: coarse where it must be, never below the largest cell, exact when near',
+  {
+    skip: without('python'),
+  },
+  () =>
+    withViewer(async (viewer) => {
+      const path = writtenByH5py(
+        'long.h5',
+        `T = 2100
+f.attrs["schema"] = np.bytes_(b"attnscope/1"); f.attrs["schema_version"] = [1, 0]
+f.attrs["kind"] = np.bytes_(b"capture")
+p = f.create_group("prompts/p000000"); p["text"] = np.bytes_(b"long")
+p["tokens/text"] = np.array([b"t%d" % i for i in range(T)])
+m = np.tril(np.full((T, T), 1e-4, dtype="f4")); m[2000, 1500] = 0.9; m[700, 3] = np.nan
+name = "cache/blocks.3.attn.hook_pattern"
+d = p.create_dataset(name, data=m[None], chunks=(1, 256, 256), compression="gzip", shuffle=True)
+d.attrs["causal"] = 1; d.attrs["map_dtype"] = np.bytes_(b"f32")
+for k in (4, 16):
+    n = -(-T // k); q = np.full((n * k, n * k), -np.inf, dtype="f4"); q[:T, :T] = m
+    p["attention/self/pyramid/3/max_%d" % k] = q.reshape(n, k, n, k).max(axis=(1, 3))[None]
+p["attention/self/layers"] = np.array([3]); p["attention/self/n_heads"] = np.array([1])
+s = p.create_dataset("attention/self/head_stats", data=np.array([[[0.5]]], dtype="f4"))
+s.attrs["names"] = np.array([b"entropy"])`,
+      );
+      await viewer.open([path], '#v=1&s=head&h=3.0');
+      const status = viewer.page.locator('.bottom .status');
+      await viewer.page.waitForFunction(() =>
+        /level ×4 .*hatched/.test(document.querySelector('.bottom .status')?.textContent ?? ''),
+      );
+      assert.match(await status.innerText(), /level ×4 \(largest of 4 × 4 cells\)/);
+      assert.match(await status.innerText(), /cells are not numbers \(hatched\)/);
+      const bright = await pixel(viewer, 2000, 1500);
+      const place = Math.round(255 * Math.sqrt(0.9));
+      assert.ok(
+        Math.abs(bright[0]! - colorTable('cividis')[3 * place]!) <= 4,
+        'one cell of 0.9 is seen',
+      );
+      assert.equal(await viewer.value(2000, 1500), Math.fround(0.9));
+      await viewer.page.evaluate(() => (location.hash = '#v=1&s=head&h=3.0&z=1450,1950,100,100'));
+      await viewer.page.waitForFunction(
+        () => !/level/.test(document.querySelector('.bottom .status')?.textContent ?? 'level'),
+      );
+      const near = await pixel(viewer, 2000, 1500);
+      assert.ok(Math.abs(near[0]! - colorTable('cividis')[3 * place]!) <= 4);
+    }),
+);
+
+test(
+  'on a slow server a head that was left paints nothing',
+  { skip: without('command', 'python') },
+  () =>
+    withViewer(async (viewer) => {
+      const server = await serve({ files: { 'several.h5': several() }, delayMs: 50 });
+      await viewer.goto(`${server.url}?file=several.h5#v=1&s=head&h=0.0`);
+      await viewer.heads();
+      for (let i = 0; i < 5; ++i) await viewer.page.keyboard.press('ArrowRight');
+      assert.equal((await viewer.state()).head, '0.5');
+      assert.equal(await viewer.value(6, 3), mapOf(several(), 0, 5)[6]![3]);
+      await server.close();
+    }),
+);
+
+test(
+  'cross-attention maps are rectangular, with the tokens of either side',
+  { skip: without('python') },
+  () =>
+    withViewer(async (viewer) => {
+      const path = writtenByH5py(
+        'crossed.h5',
+        `f.attrs["schema"] = np.bytes_(b"attnscope/1"); f.attrs["schema_version"] = [1, 0]
+f.attrs["kind"] = np.bytes_(b"capture")
+p = f.create_group("prompts/p000000"); p["text"] = np.bytes_(b"translate")
+p["tokens/source/text"] = np.array([b"ein", b"Haus", b".", b"</s>"])
+p["tokens/target/text"] = np.array([b"<pad>", b"a", b"house"])
+p["cache/decoder.0.cross_attn.hook_pattern"] = np.arange(24, dtype="f4").reshape(2, 3, 4) / 24
+p["cache/decoder.0.attn.hook_pattern"] = np.full((2, 3, 3), 1 / 3, dtype="f4")
+p["cache/encoder.0.attn.hook_pattern"] = np.full((2, 4, 4), 0.25, dtype="f4")`,
+      );
+      await viewer.open([path], '#v=1&s=head&a=cross&h=0.1');
+      assert.equal(await viewer.value(2, 3), Math.fround(23 / 24));
+      await viewer.page.getByLabel('Attention', { exact: true }).selectOption('encoder');
+      assert.equal(await viewer.value(3, 3), 0.25);
+      await viewer.page.getByLabel('Attention', { exact: true }).selectOption('decoder');
+      assert.equal(await viewer.value(2, 2), Math.fround(1 / 3));
+    }),
+);
+
+test(
+  'causal, compare and lens show the numbers of their files',
+  { skip: without('command', 'python') },
+  () =>
+    withViewer(async (viewer) => {
+      const { page } = viewer;
+      await viewer.open([patching()], '#v=1&s=causal');
+      const [name, value] = h5py<[string, number]>(
+        `with h5py.File(sys.argv[1]) as f:
+    g = f["experiments"]; g = g[sorted(g)[0]]
+    e = g["effect"][0].ravel(); e = np.where(np.isnan(e), 0, e)
+    i = int(np.abs(e).argmax()); print(json.dumps([g["cells"][:].ravel()[i].decode(), float(e[i])]))`,
+        patching(),
+      );
+      const first = await page.locator('.ranking tr').first().innerText();
+      assert.match(first, new RegExp(`^${name}\\b`));
+      assert.ok(first.includes(String(Number(Math.abs(value).toPrecision(3)))), first);
+
+      await viewer.open([capture()], '#v=1&s=compare&h=1.7&vs=0:p000000:1.2');
+      await page.locator('.compare-panel').first().waitFor();
+      const box = (await page.locator('.compare-panel canvas').first().boundingBox())!;
+      await page.mouse.move(box.x + 110, box.y + 200);
+      await page.waitForFunction(() =>
+        /A − B/.test(document.querySelector('.compare-readout')?.textContent ?? ''),
+      );
+      const line = await page.locator('.compare-readout').innerText();
+      const [, q, k, a, b] = /query (\d+) .*key (\d+) .*: A ([\d.e-]+), B ([\d.e-]+)/.exec(line)!;
+      assert.equal(Math.fround(Number(a)), mapOf(capture(), 1, 7)[Number(q)]![Number(k)]);
+      assert.equal(Math.fround(Number(b)), mapOf(capture(), 1, 2)[Number(q)]![Number(k)]);
+
+      await viewer.open([lens()], '#v=1&s=lens');
+      const top = h5py<number[]>(
+        `with h5py.File(sys.argv[1]) as f: print(json.dumps(f["experiments/lens/p000000/top_prob"][-1, 4].tolist()))`,
+        lens(),
+      );
+      await page.locator('.lens-scroll tbody tr').first().locator('td button').nth(4).click();
+      const shown = await page.locator('.lens-choices .value').allInnerTexts();
+      assert.deepEqual(
+        shown.map((text) => Number(text.replace(' %', ''))),
+        top.map((p) => Number((100 * p).toPrecision(3))),
+      );
+    }),
+);

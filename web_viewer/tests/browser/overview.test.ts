@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { withViewer } from '../support/browser';
+import { ablation, capture, h5py, packed, several, verdict, without } from '../support/fixtures';
+
+const STATISTICS = `
+with h5py.File(sys.argv[1]) as f:
+    stats = f["prompts/p000000/attention/self/head_stats"]
+    names = [n.decode() for n in stats.attrs["names"]]
+    values = stats[:].reshape(-1, len(names)).astype("f8")
+    print(json.dumps({n: [None if np.isnan(v) else v for v in values[:, i].tolist()] for i, n in enumerate(names)}))
+`;
+
+const EFFECT = `
+with h5py.File(sys.argv[1]) as f:
+    g = f["experiments/verdict"]
+    print(json.dumps([g["effect"][int(sys.argv[2])].ravel().tolist(), g["verdict"][:].ravel().tolist()]))
+`;
+
+const nullToNaN = (values: (number | null)[]) => values.map((value) => value ?? NaN);
+
+test(
+  'every statistic and effect of every head equals the file',
+  { skip: without('command', 'python') },
+  () =>
+    withViewer(async (viewer) => {
+      await viewer.open([capture(), verdict()]);
+      const { columns } = await viewer.heads();
+      const expected = h5py<Record<string, (number | null)[]>>(STATISTICS, capture());
+      for (const [name, values] of Object.entries(expected)) {
+        assert.deepEqual(columns[name], nullToNaN(values), name);
+      }
+      for (const method of [0, 1, 2]) {
+        const [effects] = h5py<[number[], number[]]>(EFFECT, verdict(), String(method));
+        await viewer.page.evaluate((m) => (location.hash = `#v=1&m=${m}`), method);
+        await viewer.page.waitForFunction(
+          (first) => window.__attnscope.state().columns.effect?.[0] === first,
+          effects[0],
+        );
+        assert.deepEqual((await viewer.state()).columns.effect, effects);
+      }
+    }),
+);
+
+test(
+  'sort, filter and box live in the address, and come back from it',
+  { skip: without('command') },
+  () =>
+    withViewer(async (viewer) => {
+      await viewer.open([capture(), verdict()]);
+      await viewer.heads();
+      const { page } = viewer;
+      await page.getByLabel('Sort').selectOption('effect');
+      await page.getByRole('searchbox', { name: 'Filter' }).fill('induction>0.2 & layer=1');
+      const kept = async () =>
+        Number(/(\d+) of 32 heads/.exec(await page.locator('.toolbar').innerText())?.[1]);
+      const { columns } = await viewer.state();
+      const wanted = columns.induction!.filter(
+        (value, at) => value > 0.2 && Math.floor(at / 8) === 1,
+      );
+      assert.equal(await kept(), wanted.length);
+      const canvas = page.locator('.scatter canvas');
+      const box = (await canvas.boundingBox())!;
+      await page.mouse.move(box.x + box.width * 0.5, box.y + 15);
+      await page.mouse.down();
+      await page.mouse.move(box.x + box.width - 14, box.y + box.height - 45, { steps: 4 });
+      await page.mouse.up();
+      assert.ok((await kept()) <= wanted.length);
+      await page.waitForFunction(() => location.hash.includes('f=induction'));
+      const before = await viewer.state();
+      const hash = new URL(page.url()).hash;
+      await viewer.open([capture(), verdict()], hash);
+      const after = await viewer.state();
+      for (const field of ['sort', 'filter', 'brush', 'statistic', 'screen']) {
+        assert.deepEqual(after[field], before[field], field);
+      }
+      await page.getByRole('searchbox', { name: 'Filter' }).fill('induction>');
+      assert.match(await page.locator('.toolbar').innerText(), /a number is expected/);
+    }),
+);
+
+test('the whole overview works by keyboard', { skip: without('command') }, () =>
+  withViewer(async (viewer) => {
+    await viewer.open([capture(), verdict()], '#v=1&h=1.2');
+    await viewer.heads();
+    const { page } = viewer;
+    const head = async () => (await viewer.state()).head;
+    const steps: [string, string][] = [
+      ['ArrowRight', '1.3'],
+      ['ArrowDown', '2.3'],
+      ['ArrowLeft', '2.2'],
+      ['ArrowUp', '1.2'],
+      ['ArrowUp', '0.2'],
+      ['ArrowUp', '0.2'],
+    ];
+    for (const [key, expected] of steps) {
+      await page.keyboard.press(key);
+      assert.equal(await head(), expected, key);
+    }
+    await page.keyboard.press('a');
+    assert.deepEqual((await viewer.state()).tray, ['0.2']);
+    await page.keyboard.press('t');
+    assert.equal((await viewer.state()).show, 'statistic');
+    await page.keyboard.press(']');
+    assert.equal((await viewer.state()).sort, 'induction');
+    await page.keyboard.press('[');
+    assert.equal((await viewer.state()).sort, '');
+    for (const [key, screen] of [
+      ['4', 'causal'],
+      ['6', 'file'],
+      ['2', 'head'],
+      ['3', 'compare'],
+      ['5', 'lens'],
+      ['1', 'overview'],
+    ]) {
+      await page.keyboard.press(key!);
+      assert.equal((await viewer.state()).screen, screen);
+    }
+    await page.keyboard.press('c');
+    await page.keyboard.press('s');
+    await page.keyboard.press('k');
+    const state = await viewer.state();
+    assert.deepEqual([state.color, state.scale, state.sink], ['viridis', 'linear', false]);
+    assert.match(new URL(page.url()).hash, /sink=0/);
+    await page.keyboard.press('Enter');
+    assert.equal((await viewer.state()).screen, 'head');
+    await page.keyboard.press('Escape');
+    assert.equal((await viewer.state()).screen, 'overview');
+    await page.keyboard.press('?');
+    await page.getByRole('dialog').waitFor();
+    await page.keyboard.press('Enter');
+    assert.equal(await page.getByRole('dialog').count(), 0);
+    await page.goBack();
+    assert.equal((await viewer.state()).screen, 'head', 'a choice can be gone back from');
+  }),
+);
+
+test(
+  'files without effects say how to get them; methods of an ablation can be chosen',
+  {
+    skip: without('command'),
+  },
+  () =>
+    withViewer(async (viewer) => {
+      await viewer.open([capture()]);
+      await viewer.heads();
+      assert.match(
+        await viewer.page.locator('aside').innerText(),
+        /attnscope verdict -m tiny-english/,
+      );
+      await viewer.pick([ablation()]);
+      await viewer.page.getByLabel(/Effect on logit-diff by/).selectOption({ label: 'mean' });
+      assert.equal((await viewer.state()).method, 1);
+    }),
+);
+
+const MEANS = `
+import re
+words = sys.argv[2]
+with h5py.File(sys.argv[1]) as f:
+    if "packed" in f:
+        texts = [t.decode() for t in f["prompts/text"][:]]
+        groups = [t.decode() for t in f["prompts/group"][:]]
+        all = f["packed/attention/self/head_stats"][:].astype("f8")
+        names = [n.decode() for n in f["packed/attention/self/head_stats"].attrs["names"]]
+    else:
+        ids = sorted(f["prompts"])
+        texts = [f["prompts"][i]["text"][()].decode() for i in ids]
+        groups = [f["prompts"][i].attrs["group"].decode() for i in ids]
+        all = np.stack([f["prompts"][i]["attention/self/head_stats"][:] for i in ids]).astype("f8")
+        names = [n.decode() for n in f["prompts"][ids[0]]["attention/self/head_stats"].attrs["names"]]
+    keep = [i for i, t in enumerate(texts) if words in t or words in groups[i]]
+    mean = np.nanmean(all[keep], axis=0)[:, :, names.index("previous")].ravel()
+    print(json.dumps([len(keep), mean.tolist()]))
+`;
+
+for (const [layout, make] of [
+  ['packed', packed],
+  ['per-prompt', several],
+] as const) {
+  test(`means over the prompts found, ${layout}`, { skip: without('command', 'python') }, () =>
+    withViewer(async (viewer) => {
+      await viewer.open([make()], '#v=1&pd=1&mean=1');
+      await viewer.heads();
+      await viewer.page.getByRole('searchbox', { name: 'Search prompts' }).fill('Frank');
+      const [count, means] = h5py<[number, number[]]>(MEANS, make(), 'Frank');
+      await viewer.page.getByText(`mean over ${count} prompts`).first().waitFor();
+      const { columns } = await viewer.state();
+      means.forEach((value, at) => {
+        assert.ok(Math.abs(columns.previous![at]! - value) < 1e-6, `${at}`);
+      });
+      await viewer.page.locator('.drawer-row').first().click();
+      assert.equal((await viewer.state()).mean, false);
+    }),
+  );
+}
