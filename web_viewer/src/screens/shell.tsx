@@ -86,16 +86,17 @@ function Header() {
   const others = runs.value.length - 1;
   return (
     <header class="top">
-      <a
-        class="brand"
-        href="#"
-        onClick={(event) => {
-          event.preventDefault();
-          choose({ screen: 'overview' });
-        }}
-      >
-        attnscope
-      </a>
+      <h1 class="brand">
+        <a
+          href="#"
+          onClick={(event) => {
+            event.preventDefault();
+            choose({ screen: 'overview' });
+          }}
+        >
+          attnscope
+        </a>
+      </h1>
       {run && (
         <span class="run" title={modelName(run.summary)}>
           {safeText(run.summary.name, 40)}

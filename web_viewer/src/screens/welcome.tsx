@@ -10,7 +10,7 @@ export function Welcome() {
   const wanted = view.file.value;
   return (
     <div class="welcome">
-      <h1>attnscope</h1>
+      <h2>attnscope</h2>
       <p class="lead">See what every attention head does, next to what it causes.</p>
       <div class="zone">
         {busy.value !== null ? (

@@ -50,7 +50,7 @@ export const ablation = (): string =>
 export const patching = (): string =>
   make('patch.h5', [
     ...['patch', '-m', model, '--pairs', pairs(), '--limit', '12'],
-    ...['--site', 'resid_pre,z', '--by', 'layer,pos'],
+    ...['--site', 'resid_pre,attn_out,z'],
   ]);
 
 export const lens = (): string => make('lens.h5', ['lens', '-m', model, '--prompt', PROMPT]);
