@@ -146,10 +146,10 @@ function Ranking({ item, array, method }: { item: Listed; array: string; method:
   const shown = all.value ? offsets : offsets.slice(0, SHOWN);
   return (
     <section aria-label="Units by size">
-      <h3>
+      <h2>
         Largest {arrayLabel(array)}
         {grid.methods.length > 1 && ` under ${safeText(grid.methods[method] ?? '')}`}
-      </h3>
+      </h2>
       <table class="ranking">
         <tbody>
           {shown.map((offset) => {

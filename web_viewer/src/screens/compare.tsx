@@ -156,7 +156,7 @@ function PanelMap({ panel, a, b, see, cross, onCross }: PanelProps) {
   };
   return (
     <section class="compare-panel" aria-label={`Panel ${panel}`}>
-      <h3>{panel === 'difference' ? 'A − B' : `${panel.toUpperCase()}: ${titleOf(side)}`}</h3>
+      <h2>{panel === 'difference' ? 'A − B' : `${panel.toUpperCase()}: ${titleOf(side)}`}</h2>
       <Canvas
         draw={draw}
         label={panel === 'difference' ? 'Difference of A and B' : `Map of ${titleOf(side)}`}

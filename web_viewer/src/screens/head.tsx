@@ -302,9 +302,9 @@ function StrongestKeys() {
   }
   return (
     <section aria-label="Strongest keys">
-      <h3>
+      <h2>
         Query {query} {queryLabels.value[query]} attends most to
-      </h3>
+      </h2>
       <table class="bars">
         <tbody>
           {list.map(({ key, weight }) => (
@@ -333,7 +333,7 @@ function Statistics({ index, kind }: { index: number; kind: Column['kind'] }) {
   const here = showsMeans.value ? 'Means over prompts' : 'Over all rows of this prompt';
   return (
     <section aria-label="Statistics">
-      <h3>{kind === 'measure' ? 'On the prompts of the verdict' : here}</h3>
+      <h2>{kind === 'measure' ? 'On the prompts of the verdict' : here}</h2>
       <table class="bars">
         <tbody>
           {rows.map(({ id, label, values, share, sentence }) => (

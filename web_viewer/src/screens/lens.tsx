@@ -162,9 +162,9 @@ function Table({ grid, colour }: { grid: Grid; colour: Colour }) {
       </div>
       {cell && (
         <section class="lens-choices" aria-label="Choices">
-          <h3>
+          <h2>
             After {grid.stages[cell.stage]}, position {cell.position} {grid.tokens[cell.position]}
-          </h3>
+          </h2>
           <p class="small">
             KL to the final answer {short(numberAt(grid, 'kl', cell.stage, cell.position))} nats.
             The target (the answer, else what the whole model says here) is choice{' '}

@@ -142,14 +142,14 @@ function FirstLook() {
     <section class="first-look" aria-label="Heads to look at first">
       {named.map(({ title, head, sentence }) => (
         <div key={title} class="named">
-          <h3>
+          <h2>
             {title}
             {head !== null && (
               <button type="button" class="chip" onClick={() => selectHead(head)}>
                 {nameOf(table.value.heads[head]!)}
               </button>
             )}
-          </h3>
+          </h2>
           <p>{sentence}</p>
         </div>
       ))}
@@ -166,14 +166,14 @@ function Selected() {
   const effect = table.value.effects[index];
   return (
     <section class="selected" aria-label="Selected head">
-      <h3>
+      <h2>
         Head {name}{' '}
         {labelsOf(table.value, index).map(({ label, reason }) => (
           <span key={label} class="label" title={reason}>
             {label}
           </span>
         ))}
-      </h3>
+      </h2>
       <p>
         {column && `${column.label} ${short(column.values[index]!)}. `}
         {effect ? `${capital(effectSentence(index))}.` : 'No causal result for this head.'}
@@ -243,7 +243,7 @@ export function Overview() {
             </>
           ) : (
             <section class="absent-small">
-              <h3>Do these heads matter?</h3>
+              <h2>Do these heads matter?</h2>
               <p>
                 Attention is not effect. No open file has causal results of this model. This makes
                 one; drop it here beside this file:

@@ -53,8 +53,9 @@ export function HeadScatter() {
       brush: brush.value,
     });
   };
-  const boxTo = (end: { x: number; y: number }): ScatterRange => {
-    const a = valueAt(range.value, size.value, start.value!.x, start.value!.y);
+  type Point = { x: number; y: number };
+  const boxOf = (begin: Point, end: Point): ScatterRange => {
+    const a = valueAt(range.value, size.value, begin.x, begin.y);
     const b = valueAt(range.value, size.value, end.x, end.y);
     return {
       x: [Math.min(a.x, b.x), Math.max(a.x, b.x)],
@@ -66,7 +67,7 @@ export function HeadScatter() {
     pointer.value = at;
     const from = start.value;
     if (from && Math.hypot(at.x - from.x, at.y - from.y) > 4) {
-      const box = boxTo(at);
+      const box = boxOf(from, at);
       adjust({ brush: [...box.x, ...box.y] });
     } else hovered.value = dotAt(points.value, range.value, size.value, at.x, at.y);
   };
@@ -94,7 +95,7 @@ export function HeadScatter() {
           start.value = null;
           if (!from) return;
           if (Math.hypot(at.x - from.x, at.y - from.y) > 4) {
-            const box = boxTo(at);
+            const box = boxOf(from, at);
             choose({ brush: [...box.x, ...box.y] });
           } else if (hovered.value >= 0) selectHead(hovered.value);
           else choose({ brush: [] });

@@ -66,6 +66,7 @@ test('files of other kinds get a card that says what they are', { skip: without(
     );
     assert.match(shown.failures[0]!.message, /6e 6f 74/);
     assert.deepEqual(shown.files, ['foreign.h5']);
+    await viewer.page.locator('.tree .twig').waitFor();
     const page = await viewer.page.locator('main').innerText();
     assert.match(page, /no file of attnscope/);
     assert.match(page, /x/);
