@@ -8,7 +8,7 @@ import { followHead } from './state/map';
 import { followTheme } from './state/theme';
 import { followAddress, view } from './state/view';
 import { followPrompts } from './state/prompts';
-import { openSource } from './state/workspace';
+import { client, openSource } from './state/workspace';
 import { copyText } from './ui/controls';
 import { acceptDrops } from './ui/files';
 
@@ -43,3 +43,6 @@ for (const url of new URLSearchParams(location.search).getAll('file')) {
 
 document.body.dataset.embed = String(view.embed.value);
 render(<App />, document.getElementById('app')!);
+
+// Once the page is on screen, HDF5 gets ready for the first file.
+requestAnimationFrame(() => setTimeout(() => client.warmUp(), 0));

@@ -7,6 +7,7 @@ import { reduction, storedLevel, type Size, type Viewport } from './viewport';
 
 export const TILE = 256;
 const PAINTED_BYTES = 64 * 1024 * 1024;
+const REDUCED_BYTES = 16 * 1024 * 1024;
 
 export interface MapShape {
   rows: number;
@@ -18,8 +19,10 @@ export interface MapShape {
 export type TileLookup = (level: number, tileRow: number, tileColumn: number) => Block | null;
 
 export interface MapStyle {
-  /** Changes whenever table, rule, transform or map do. */
-  version: string;
+  /** Changes whenever map or transform do. */
+  data: string;
+  /** Changes whenever table or rule do. */
+  colors: string;
   table: Uint32Array;
   rule: MaskRule;
   transform: Transform;
@@ -37,6 +40,8 @@ export interface DrawReport {
 
 export class HeatMapPainter {
   readonly #painted = new Lru<Painted>(PAINTED_BYTES);
+  /** Blocks after transform and reduction, so that other colours are only a repaint. */
+  readonly #reduced = new Lru<Block>(REDUCED_BYTES);
 
   draw(
     context: CanvasRenderingContext2D,
@@ -91,21 +96,25 @@ export class HeatMapPainter {
     tiles: TileLookup,
     style: MapStyle,
   ): Painted | null {
-    const key = `${style.version}|${level}|${factor}|${row}|${column}`;
+    const place = `${style.data}|${level}|${factor}|${row}|${column}`;
+    const key = `${style.colors}|${place}`;
     const known = this.#painted.get(key);
     if (known) return known;
-    const stored = tiles(level, row, column);
-    if (!stored) return null;
-    const begin = { row: row * TILE, column: column * TILE };
-    let block = transformBlock(style.transform, stored, begin.row, begin.column, level);
-    for (let at = level; at < factor; at *= 2) block = halve(block);
+    let block = this.#reduced.get(place);
+    if (!block) {
+      const stored = tiles(level, row, column);
+      if (!stored) return null;
+      block = transformBlock(style.transform, stored, row * TILE, column * TILE, level);
+      for (let at = level; at < factor; at *= 2) block = halve(block);
+      this.#reduced.set(place, block, block.values.byteLength);
+    }
     const shrink = factor / level;
     const painted = paintBlock(
       block,
       style.table,
       style.rule,
-      Math.floor(begin.row / shrink),
-      Math.floor(begin.column / shrink),
+      Math.floor((row * TILE) / shrink),
+      Math.floor((column * TILE) / shrink),
       factor,
     );
     this.#painted.set(key, painted, block.values.length * 4);

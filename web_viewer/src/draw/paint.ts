@@ -14,14 +14,6 @@ export interface MaskRule {
   hideFirst: boolean;
 }
 
-export const NO_MASK: MaskRule = {
-  causal: false,
-  window: 0,
-  queryPositions: null,
-  keyPositions: null,
-  hideFirst: false,
-};
-
 const positionAt = (positions: readonly number[] | null, index: number): number =>
   positions ? (positions[Math.min(index, positions.length - 1)] ?? index) : index;
 
@@ -36,6 +28,36 @@ export function isMasked(rule: MaskRule, row: number, column: number, factor = 1
   const firstQuery = positionAt(rule.queryPositions, row * factor);
   const lastKey = positionAt(rule.keyPositions, column * factor + factor - 1);
   return lastKey <= firstQuery - rule.window;
+}
+
+/** First index of [0, count) for which a test that never turns false again is true. */
+function firstWhere(count: number, test: (index: number) => boolean): number {
+  let [low, high] = [0, count];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (test(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/** Columns of a row that the mask leaves: positions ascend, so they are one run. */
+function visibleColumns(
+  rule: MaskRule,
+  row: number,
+  column: number,
+  columns: number,
+  factor: number,
+): [begin: number, end: number] {
+  const future = { ...rule, window: 0, hideFirst: false };
+  const past = { ...rule, causal: false, hideFirst: false };
+  const end = rule.causal
+    ? firstWhere(columns, (c) => isMasked(future, row, column + c, factor))
+    : columns;
+  const begin =
+    rule.window > 0 ? firstWhere(columns, (c) => !isMasked(past, row, column + c, factor)) : 0;
+  const first = rule.hideFirst && column === 0 && factor === 1 ? 1 : 0;
+  return [Math.max(begin, first), end];
 }
 
 const HATCH_DARK = 0xff6a4fd0;
@@ -65,12 +87,11 @@ export function paintBlock(
   const image = context.createImageData(block.columns, block.rows);
   const pixels = new Uint32Array(image.data.buffer);
   const halves = bucketsOf(block.values);
-  const maskable = rule.causal || rule.window > 0 || rule.hideFirst;
   let missing = 0;
   for (let r = 0; r < block.rows; ++r) {
-    for (let c = 0; c < block.columns; ++c) {
+    const [begin, end] = visibleColumns(rule, row + r, column, block.columns, factor);
+    for (let c = begin; c < end; ++c) {
       const at = r * block.columns + c;
-      if (maskable && isMasked(rule, row + r, column + c, factor)) continue;
       let pixel = table[halves[2 * at + 1]!]!;
       if (pixel === 0) {
         ++missing;

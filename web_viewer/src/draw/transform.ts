@@ -66,21 +66,25 @@ export function transformBlock(
   return { ...block, values: out };
 }
 
-/** The largest value of each 2 × 2 cells; a NaN stays visible. */
+/** The larger of two values; a NaN stays visible. */
+const larger = (a: number, b: number): number => (a > b || Number.isNaN(a) ? a : b);
+
+/** The largest value of each 2 × 2 cells; at an odd edge the last row or column counts twice. */
 export function halve(block: Block): Block {
   const rows = Math.ceil(block.rows / 2);
   const columns = Math.ceil(block.columns / 2);
+  const source = block.values;
   const values = new Float32Array(rows * columns);
   for (let r = 0; r < rows; ++r) {
+    const upper = 2 * r * block.columns;
+    const lower = Math.min(2 * r + 1, block.rows - 1) * block.columns;
     for (let c = 0; c < columns; ++c) {
-      let top = -Infinity;
-      for (let i = 2 * r; i < Math.min(2 * r + 2, block.rows); ++i) {
-        for (let j = 2 * c; j < Math.min(2 * c + 2, block.columns); ++j) {
-          const value = block.values[i * block.columns + j]!;
-          if (!(value <= top) && !Number.isNaN(top)) top = value;
-        }
-      }
-      values[r * columns + c] = top;
+      const left = 2 * c;
+      const right = Math.min(left + 1, block.columns - 1);
+      values[r * columns + c] = larger(
+        larger(source[upper + left]!, source[upper + right]!),
+        larger(source[lower + left]!, source[lower + right]!),
+      );
     }
   }
   return { values, rows, columns };

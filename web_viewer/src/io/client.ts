@@ -49,6 +49,11 @@ export class Client {
     this.#patience = patience;
   }
 
+  /** Starts the worker before the first file, so that opening one need not wait for it. */
+  warmUp(): void {
+    this.#ensureWorker();
+  }
+
   /** Opens a file and returns its number, which stays valid after a restart. */
   async open(source: Source): Promise<{ file: number; size: number }> {
     const file = this.#nextFile++;

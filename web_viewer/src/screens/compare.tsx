@@ -87,12 +87,7 @@ function PanelMap({ panel, a, b, see, cross, onCross }: PanelProps) {
     layout.value = place;
     const scale = scaleFor(panel);
     const map = side.at.map;
-    const version = [
-      panel,
-      ...[a, b].flatMap(({ run, at }) => [run.file.id, at.map.path, at.index]),
-      scale.kind,
-      scale.map,
-    ].join('|');
+    const files = [a, b].flatMap(({ run, at }) => [run.file.id, at.map.path, at.index]);
     drawFigure(
       context,
       ink,
@@ -106,7 +101,8 @@ function PanelMap({ panel, a, b, see, cross, onCross }: PanelProps) {
             ? differenceTile(a, b, level, row, column)
             : sideTile(side, level, row, column),
         style: {
-          version,
+          data: files.join('|'),
+          colors: `${scale.kind}|${scale.map}`,
           table: lookupTable(scale),
           rule: {
             causal: map.causal,

@@ -1,5 +1,6 @@
 /** One head: what it attends to here, and what is known of what it causes. */
 
+import { computed } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { h5pyMap, captureCommand, verdictCommand } from '../model/commands';
 import { labelsOf } from '../model/labels';
@@ -161,21 +162,23 @@ function Toolbar() {
   );
 }
 
-function Minimap() {
+/** The overview of the head on screen alone: to paint those of all heads takes too long here. */
+const thumbnail = computed(() => {
   const data = stack.value;
   const head = headMap.value;
-  if (!data?.overview || !head || view.zoom.value.length === 0) return null;
+  if (!data?.overview || !head) return null;
+  const { rows, columns, values } = data.overview;
+  const size = rows * columns;
+  const at = (head.row * data.width + head.head.head) * size;
+  const own = { rows, columns, values: values.subarray(at, at + size) };
+  return paintThumbnails(own, view.color.value, view.scale.value, head.map.causal);
+});
+
+function Minimap() {
+  if (!thumbnail.value || view.zoom.value.length === 0) return null;
   const { rows, columns } = extent.value;
   const draw = (context: CanvasRenderingContext2D, size: Size, ink: Ink) => {
-    const overview = data.overview!;
-    const thumbnails = paintThumbnails(
-      overview,
-      view.color.value,
-      view.scale.value,
-      head.map.causal,
-    );
-    const index = head.row * data.width + head.head.head;
-    drawThumbnail(context, thumbnails, index, 0, 0, size.width, size.height);
+    drawThumbnail(context, thumbnail.value!, 0, 0, 0, size.width, size.height);
     const see = viewport.value;
     context.strokeStyle = ink.accent;
     context.lineWidth = 2;

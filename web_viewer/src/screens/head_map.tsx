@@ -23,11 +23,12 @@ import {
 } from '../state/focus';
 import { screenKeys } from '../state/keys';
 import {
+  colorVersion,
   currentRows,
+  dataVersion,
   headMap,
   mapScale,
   mapTable,
-  mapVersion,
   maskRule,
   storedValue,
   transform,
@@ -82,7 +83,8 @@ export function figureContent() {
     tiles: (level: number, row: number, column: number) =>
       tile(run.file, map, index, level, row, column),
     style: {
-      version: mapVersion.value,
+      data: dataVersion.value,
+      colors: colorVersion.value,
       table: mapTable.value,
       rule: maskRule.value,
       transform: transform.value,

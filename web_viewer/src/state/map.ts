@@ -206,24 +206,20 @@ const rankOf = computed(() => {
 
 export const mapTable = computed<Uint32Array>(() => lookupTable(mapScale.value, rankOf.value));
 
-/** Changes with everything that changes the colour of a cell. */
-export const mapVersion = computed<string>(() => {
+/** Changes with everything that changes the values that are drawn. */
+export const dataVersion = computed<string>(() => {
   const at = headMap.value;
-  const run = mainRun.value;
-  const { kind, high, map } = mapScale.value;
-  const parts = [
-    run?.file.id,
-    at?.map.path,
-    at?.index,
-    kind,
-    high,
-    map,
-    view.sink.value,
-    view.valueWeighted.value,
-  ];
-  if (kind === 'rank') parts.push(arrivals.value);
-  if (transform.value !== RAW) parts.push(currentRows.value?.key);
+  const parts: unknown[] = [mainRun.value?.file.id, at?.map.path, at?.index];
+  if (transform.value !== RAW) {
+    parts.push(currentRows.value?.key, view.sink.value, view.valueWeighted.value);
+  }
   return parts.join('|');
+});
+
+/** Changes with everything that changes their colours. */
+export const colorVersion = computed<string>(() => {
+  const { kind, high, map } = mapScale.value;
+  return [kind, high, map, kind === 'rank' ? arrivals.value : ''].join('|');
 });
 
 /** Exact stored value of a cell, null while it is read. */
