@@ -4,9 +4,10 @@ import { exposeForTests } from './screens/expose';
 import { followCompare } from './state/compare';
 import { swapSides } from './screens/compare';
 import { followKeys, screenKeys } from './state/keys';
+import { followNotes } from './state/notes';
 import { followHead } from './state/map';
 import { followTheme } from './state/theme';
-import { followAddress, view } from './state/view';
+import { followAddress } from './state/view';
 import { followPrompts } from './state/prompts';
 import { client, openSource } from './state/workspace';
 import { copyText } from './ui/controls';
@@ -17,6 +18,7 @@ followAddress();
 followPrompts();
 followHead();
 followCompare();
+followNotes();
 followKeys();
 acceptDrops();
 exposeForTests();
@@ -41,7 +43,12 @@ for (const url of new URLSearchParams(location.search).getAll('file')) {
   );
 }
 
-document.body.dataset.embed = String(view.embed.value);
+/** A page that was made with a file inside brings it along. */
+for (const element of document.querySelectorAll<HTMLScriptElement>('script[data-file]')) {
+  const bytes = Uint8Array.from(atob(element.textContent?.trim() ?? ''), (c) => c.charCodeAt(0));
+  void openSource({ kind: 'bytes', bytes }, element.dataset.file ?? 'file.h5');
+}
+
 render(<App />, document.getElementById('app')!);
 
 // Once the page is on screen, HDF5 gets ready for the first file.

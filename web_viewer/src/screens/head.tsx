@@ -32,7 +32,8 @@ import { table } from '../state/heads';
 import { allEffects, mainRun, prompt, stack } from '../state/workspace';
 import { Canvas, offsetOf } from '../ui/canvas';
 import { Absent, Check, copyText, Fold, Pick, Snippet, Switch } from '../ui/controls';
-import { exportCsv, exportPng } from './head_export';
+import { ExportMenu, exportPng } from './head_export';
+import { HeadNote } from './notes';
 import { HeadLines } from './head_lines';
 import { HeadMap, shownValue } from './head_map';
 import { HeadText } from './head_text';
@@ -334,9 +335,10 @@ function Statistics({ index, kind }: { index: number; kind: Column['kind'] }) {
   });
   if (rows.length === 0) return null;
   const here = showsMeans.value ? 'Means over prompts' : 'Over all rows of this prompt';
+  const title = kind === 'measure' ? 'On the prompts of the verdict' : here;
   return (
-    <section aria-label="Statistics">
-      <h2>{kind === 'measure' ? 'On the prompts of the verdict' : here}</h2>
+    <section aria-label={title}>
+      <h2>{title}</h2>
       <table class="bars">
         <tbody>
           {rows.map(({ id, label, values, share, sentence }) => (
@@ -419,22 +421,10 @@ function Aside({ index }: { index: number }) {
         <button type="button" onClick={() => toggleTray(name)}>
           {view.tray.value.includes(name) ? 'Remove from tray' : 'Add to tray'}
         </button>
-        {map && view.view.value === 'map' && (
-          <>
-            <button
-              type="button"
-              title="Picture of what is seen, twice the size (e)"
-              onClick={() => exportPng(2)}
-            >
-              PNG
-            </button>
-            <button type="button" title="Exact values of what is seen" onClick={exportCsv}>
-              CSV
-            </button>
-          </>
-        )}
+        {map && view.view.value === 'map' && <ExportMenu />}
       </div>
       <TopPrompts />
+      <HeadNote key={name} head={name} />
       {map && (
         <Fold title="Read this map with h5py">
           <Snippet text={h5pyMap(run.summary.name, map.map.path, map.index)} what="Code" />

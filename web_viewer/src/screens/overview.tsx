@@ -10,10 +10,18 @@ import { filter, kept, selectHead, selected, statistic, toggleTray } from '../st
 import { showsMeans } from '../state/prompts';
 import { adjust, choose, view } from '../state/view';
 import { table } from '../state/heads';
-import { allEffects, chosenEffects, chosenMethod, mainRun, stack } from '../state/workspace';
+import {
+  allEffects,
+  chosenEffects,
+  chosenMethod,
+  mainRun,
+  stack,
+  prompt,
+} from '../state/workspace';
 import { modelName } from '../model/join';
-import { captureCommand, verdictCommand } from '../model/commands';
-import { Absent, Check, Pick, Snippet, Switch } from '../ui/controls';
+import { captureCommand, h5pyStatistic, verdictCommand } from '../model/commands';
+import { Absent, Check, Fold, Pick, Snippet, Switch } from '../ui/controls';
+import { NotesExport } from './notes';
 import { HeadGrid, gridMode } from './overview_grid';
 import { HeadScatter } from './overview_scatter';
 import { effectSentence, verdictWords } from './head_words';
@@ -218,6 +226,21 @@ function EffectPicks() {
   );
 }
 
+function ReadStatistic() {
+  const column = statistic.value;
+  const run = mainRun.value!;
+  const id = prompt.value?.id;
+  if (column?.kind !== 'statistic' || id === undefined || !stack.value) return null;
+  return (
+    <Fold title="Read these numbers with h5py">
+      <Snippet
+        text={h5pyStatistic(run.summary.name, id, stack.value.stack, column.id)}
+        what="Code"
+      />
+    </Fold>
+  );
+}
+
 export function Overview() {
   const run = mainRun.value!;
   if (table.value.heads.length === 0) {
@@ -252,6 +275,8 @@ export function Overview() {
             </section>
           )}
           <Selected />
+          <ReadStatistic />
+          <NotesExport />
         </aside>
       </div>
     </div>

@@ -51,6 +51,14 @@ export function dismiss(id: number): void {
   failures.value = failures.value.filter((failure) => failure.id !== id);
 }
 
+/** A link names the run that it was made for; another file of that name may be another run. */
+function checkLink(summary: RunSummary): void {
+  const wanted = view.runId.peek();
+  if (wanted === '' || view.file.peek() !== summary.name) return;
+  if (String(summary.root.run_id ?? '').startsWith(wanted)) return;
+  notice.value = `The link was made for another run (${wanted}) in a file of this name.`;
+}
+
 export async function openSource(source: Source, name: string): Promise<void> {
   busy.value = name;
   try {
@@ -66,6 +74,7 @@ export async function openSource(source: Source, name: string): Promise<void> {
     );
     const foreign = schema.kind === 'foreign';
     runs.value = [...runs.value, { id: nextId++, file, summary, foreign, experiments }];
+    checkLink(summary);
   } catch (error) {
     failWith(name, error);
   } finally {

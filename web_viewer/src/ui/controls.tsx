@@ -17,7 +17,15 @@ export function Pick({ label, value, options, onPick, title, hideLabel }: PickPr
   return (
     <label class="pick" title={title}>
       <span class={hideLabel ? 'unseen' : ''}>{label}</span>
-      <select value={value} onChange={(event) => onPick(event.currentTarget.value)}>
+      <select
+        value={value}
+        onChange={(event) => {
+          const picked = event.currentTarget.value;
+          // A choice that is not taken up, as in a menu of actions, does not stay.
+          event.currentTarget.value = value;
+          onPick(picked);
+        }}
+      >
         {options.map((option) => (
           <option key={option.value} value={option.value} title={option.title}>
             {option.label}

@@ -1,10 +1,19 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { PAGE, withViewer } from '../support/browser';
-import { capture, folder, packed, verdict, without, writtenByH5py } from '../support/fixtures';
+import {
+  capture,
+  folder,
+  h5py,
+  packed,
+  verdict,
+  without,
+  writtenByH5py,
+} from '../support/fixtures';
 import { serve } from '../support/server';
 
 test(
@@ -150,5 +159,62 @@ test('a packed file shows means over its prompts', { skip: without('command', 'p
     const { heads } = await viewer.heads();
     assert.equal(heads, 32);
     assert.match(await viewer.page.locator('.bottom').innerText(), /means over 80 prompts/);
+  }),
+);
+
+test(
+  'a page with a file inside opens it; a file of 4 GiB opens like any other',
+  { skip: without('command', 'python') },
+  () =>
+    withViewer(async (viewer) => {
+      const data = readFileSync(capture()).toString('base64');
+      const inside = join(folder, 'inside.html');
+      const page = readFileSync(new URL(PAGE), 'utf8');
+      const element = `<script type="text/plain" data-file="mail.h5">${data}</script>`;
+      writeFileSync(inside, page.replace('<div id="app">', `${element}<div id="app">`));
+      await viewer.goto(pathToFileURL(inside).href);
+      assert.equal((await viewer.heads()).heads, 32);
+      assert.deepEqual((await viewer.state()).files, ['mail.h5']);
+
+      // A user block puts the whole content behind 4 GiB of nothing, which take no room on disk.
+      const moved = join(folder, 'moved.h5');
+      h5py<null>(
+        `import os
+with h5py.File(sys.argv[1]) as a, h5py.File(sys.argv[2], "w", userblock_size=2**32) as b:
+    for name in a: a.copy(name, b)
+    for name in a.attrs: b.attrs[name] = a.attrs[name]
+print("null")`,
+        capture(),
+        moved,
+      );
+      assert.ok(statSync(moved).size > 2 ** 32);
+      await viewer.open([moved], '#v=1&s=head&h=1.7');
+      assert.equal((await viewer.heads()).heads, 32);
+      const direct = h5py<number>(
+        `with h5py.File(sys.argv[1]) as f: print(json.dumps(float(f["prompts/p000000/cache/blocks.1.attn.hook_pattern"][7, 5, 2])))`,
+        moved,
+      );
+      assert.equal(await viewer.value(5, 2), direct);
+    }),
+);
+
+test('a link to another run says so; notes outlive the page', { skip: without('command') }, () =>
+  withViewer(async (viewer) => {
+    await viewer.open([capture()], '#v=1&s=head&h=1.7&file=run.h5&run=0123');
+    assert.match(await viewer.page.locator('.bottom').innerText(), /made for another run/);
+    await viewer.page.getByLabel('Note on 1.7').fill('copies what came before');
+    await viewer.open([capture()], '#v=1&s=head&h=1.7');
+    assert.equal(
+      await viewer.page.getByLabel('Note on 1.7').inputValue(),
+      'copies what came before',
+    );
+    await viewer.page.keyboard.press('Escape');
+    const saving = viewer.page.waitForEvent('download');
+    await viewer.page.keyboard.press('1');
+    await viewer.page.getByRole('button', { name: 'Save as JSON' }).click();
+    const saved = JSON.parse(readFileSync(await (await saving).path(), 'utf8')) as {
+      notes: object;
+    };
+    assert.deepEqual(saved.notes, { '1.7': 'copies what came before' });
   }),
 );

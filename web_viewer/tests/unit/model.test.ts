@@ -6,6 +6,9 @@ import { headEffects, preferred } from '../../src/model/effects';
 import { labelsOf } from '../../src/model/labels';
 import { namedHeads } from '../../src/model/named';
 import { exact, short, signed } from '../../src/model/numbers';
+import { findPrompts, meansOver, sortPrompts, topPrompts } from '../../src/model/prompts';
+import { arraysOf, describeUnit, ranked, resultGrid } from '../../src/model/results';
+import { csvField, npy } from '../../src/state/export';
 import { rankCorrelation, ranks } from '../../src/model/rank';
 import { findTokens } from '../../src/model/search';
 import { safeText, tokenLabel } from '../../src/model/tokens';
@@ -219,4 +222,67 @@ test('tokens are found by part, with case only if capitals are typed', () => {
   assert.deepEqual(findTokens(labels, 'tom'), [0, 1]);
   assert.deepEqual(findTokens(labels, 'Tom'), [0]);
   assert.deepEqual(findTokens(labels, ''), []);
+});
+
+test('means over prompts leave out those where a statistic is undefined', () => {
+  const values = Float32Array.from([1, 2, 3, NaN, 5, NaN]);
+  const { means, deviations, counts } = meansOver(values, 3, [0, 1, 2]);
+  assert.deepEqual(Array.from(means), [3, 2]);
+  assert.deepEqual(Array.from(deviations), [2, NaN]);
+  assert.deepEqual(Array.from(counts), [3, 1]);
+  assert.deepEqual(Array.from(meansOver(values, 3, [1, 2]).means), [4, NaN]);
+  assert.deepEqual(topPrompts(values, 3, 0, 2), [
+    { prompt: 2, value: 5 },
+    { prompt: 1, value: 3 },
+  ]);
+});
+
+test('prompts are found by all words in any column, and ordered with numbers as numbers', () => {
+  const rows = {
+    ids: ['p000000', 'p000001', 'p000002'],
+    texts: ['Mary and John', 'John alone', 'Mary alone'],
+    columns: { n: ['10', '9', ''] },
+  };
+  assert.deepEqual(findPrompts(rows, 'mary'), [0, 2]);
+  assert.deepEqual(findPrompts(rows, 'alone MARY'), [2]);
+  assert.deepEqual(findPrompts(rows, '10'), [0]);
+  assert.deepEqual(findPrompts(rows, ''), [0, 1, 2]);
+  assert.deepEqual(sortPrompts(rows, [0, 1, 2], 'n'), [2, 1, 0]);
+  assert.deepEqual(sortPrompts(rows, [0, 1, 2], '-n'), [0, 1, 2]);
+  assert.deepEqual(sortPrompts(rows, [0, 2], 'text'), [2, 0]);
+  assert.deepEqual(sortPrompts(rows, [2, 0], 'absent'), [2, 0]);
+});
+
+test('NumPy reads what is exported', { skip: without('python') }, () => {
+  const file = npy(Float32Array.from([1, 2.5, -3, 4, 5, 6]), [2, 3]);
+  const read = h5py<number[][]>(
+    'import base64, io; print(json.dumps(np.load(io.BytesIO(base64.b64decode(sys.argv[1]))).tolist()))',
+    Buffer.from(file).toString('base64'),
+  );
+  assert.deepEqual(read, [
+    [1, 2.5, -3],
+    [4, 5, 6],
+  ]);
+  assert.equal(csvField('a,"b"'), '"a,""b"""');
+});
+
+test('results of any axes become grids with the names of the units', () => {
+  const data = experiment(true);
+  data.texts.cells = ['0.0', '0.1', '2.0', '2.1'];
+  data.cells = data.texts.cells;
+  const grid = resultGrid(data)!;
+  assert.deepEqual([grid.rows, grid.columns, grid.columnAxis], [['L0', 'L2'], ['0', '1'], 'head']);
+  assert.deepEqual(
+    ranked(data, grid, 'effect', 0).map((at) => grid.names[at]),
+    ['0.1', '2.0', '0.0'],
+  );
+  assert.deepEqual(describeUnit(data, grid, 1), [
+    'effect −2 [−3, −1]',
+    'verdict: causal',
+    '40 prompts',
+  ]);
+  assert.deepEqual(arraysOf(data), ['effect', 'n']);
+  const list = { ...data, axes: ['cell'] };
+  list.numbers = { effect: { ...data.numbers.effect!, shape: [1, 4] } };
+  assert.deepEqual([resultGrid(list)!.rows, resultGrid(list)!.names.length], [[], 4]);
 });

@@ -1,0 +1,198 @@
+/** Exports of the Head screen: pictures drawn anew, and the stored numbers of what is seen. */
+
+import { drawColorBar, drawFigure, figureLayout } from '../draw/figure';
+import { LIGHT_INK } from '../draw/ink';
+import { nameOf } from '../model/heads';
+import { exact, short } from '../model/numbers';
+import { safeText } from '../model/tokens';
+import { extent, keyLabels, queryLabels, viewport } from '../state/focus';
+import { csv, download, npy } from '../state/export';
+import { headMap, mapScale, storedValue } from '../state/map';
+import { notice, mainRun, prompt, stack } from '../state/workspace';
+import { copyText, Pick } from '../ui/controls';
+import { figureContent, painter } from './head_map';
+
+const CAPTION = 58;
+const MAX_CELLS = 4_000_000;
+
+function baseName(): string {
+  const file = mainRun.peek()?.summary.name.replace(/\.h5$/, '') ?? 'map';
+  const at = headMap.peek();
+  return `${file}-${prompt.peek()?.id}-${at ? nameOf(at.head) : ''}`;
+}
+
+function captionLines(): [string, string] {
+  const run = mainRun.peek()!;
+  const { head, map } = headMap.peek()!;
+  const text = safeText(prompt.peek()?.text ?? '', 90);
+  const scale = mapScale.peek();
+  return [
+    `${run.summary.model.name ?? ''} head ${nameOf(head)}, ${stack.peek()?.stack} attention. ${text}`,
+    `Scale ${scale.kind}, 0 to ${short(scale.high)}; stored as ${map.mapDtype}. attnscope ${run.summary.root.tool_version ?? ''}`,
+  ];
+}
+
+/** A picture of what is seen, with axes, colour bar and caption, at 1, 2 or 4 times the size. */
+export function exportPng(ratio: number): void {
+  const { rows, columns } = extent.peek();
+  const size = { width: 900, height: 900 };
+  const layout = figureLayout(size, columns, rows);
+  const canvas = document.createElement('canvas');
+  const bottom = layout.bottom.y + layout.bottom.height;
+  canvas.width = size.width * ratio;
+  canvas.height = (bottom + CAPTION) * ratio;
+  const context = canvas.getContext('2d')!;
+  context.scale(ratio, ratio);
+  context.fillStyle = LIGHT_INK.paper;
+  context.fillRect(0, 0, size.width, bottom + CAPTION);
+  const content = { ...figureContent(), cross: null };
+  const report = drawFigure(context, LIGHT_INK, layout, painter, content, ratio);
+  if (report.waiting > 0) {
+    notice.value = 'The map is still being read; try again in a moment.';
+    return;
+  }
+  const [first, second] = captionLines();
+  context.font = `12px ${LIGHT_INK.font}`;
+  context.textAlign = 'left';
+  context.textBaseline = 'top';
+  context.fillStyle = LIGHT_INK.text;
+  context.fillText(first, 12, bottom + 14, size.width - 230);
+  context.fillStyle = LIGHT_INK.muted;
+  const level =
+    report.factor > 1 ? ` One pixel: largest of ${report.factor} × ${report.factor}.` : '';
+  context.fillText(second + level, 12, bottom + 32, size.width - 230);
+  drawColorBar(
+    context,
+    LIGHT_INK,
+    { x: size.width - 200, y: bottom + 14, width: 180, height: 10 },
+    content.scale,
+    short,
+  );
+  canvas.toBlob((blob) => blob && download(`${baseName()}.png`, blob), 'image/png');
+}
+
+interface Window {
+  rows: number[];
+  columns: number[];
+  values: Float32Array;
+}
+
+/** The exact stored values of what is seen; null (and a word about it) while some are on the way. */
+function visibleWindow(): Window | null {
+  const { rows, columns } = extent.peek();
+  const see = viewport.peek();
+  const span = (begin: number, size: number, count: number) => {
+    const [from, to] = [Math.floor(begin), Math.min(count, Math.ceil(begin + size))];
+    return Array.from({ length: to - from }, (_, i) => from + i);
+  };
+  const window: Window = {
+    rows: span(see.y, see.height, rows),
+    columns: span(see.x, see.width, columns),
+    values: new Float32Array(0),
+  };
+  if (window.rows.length * window.columns.length > MAX_CELLS) {
+    notice.value = 'More than 4 million cells: zoom in first, or read the file with h5py.';
+    return null;
+  }
+  window.values = new Float32Array(window.rows.length * window.columns.length);
+  let [at, missing] = [0, 0];
+  for (const q of window.rows) {
+    for (const k of window.columns) {
+      const value = storedValue(q, k);
+      if (value === null) ++missing;
+      window.values[at++] = value ?? NaN;
+    }
+  }
+  if (missing === 0) return window;
+  notice.value = 'The map is still being read; try again in a moment.';
+  return null;
+}
+
+function table({ rows, columns, values }: Window): (string | number)[][] {
+  const label = (labels: readonly string[], at: number) => labels[at] ?? '';
+  const head = [
+    'query',
+    'query token',
+    ...columns.map((k) => `${k} ${label(keyLabels.peek(), k)}`),
+  ];
+  const body = rows.map((q, r) => [
+    q,
+    label(queryLabels.peek(), q),
+    ...columns.map((_, c) => exact(values[r * columns.length + c]!)),
+  ]);
+  return [head, ...body];
+}
+
+function exportCsv(): void {
+  const window = visibleWindow();
+  if (window) download(`${baseName()}.csv`, new Blob([csv(table(window))], { type: 'text/csv' }));
+}
+
+function copyTsv(): void {
+  const window = visibleWindow();
+  if (!window) return;
+  // A tab or line break inside a token would shift the table; labels have symbols for both.
+  const lines = table(window).map((row) => row.join('\t'));
+  void copyText(lines.join('\n'), 'Table');
+}
+
+function exportNpy(): void {
+  const window = visibleWindow();
+  if (!window) return;
+  const file = npy(window.values, [window.rows.length, window.columns.length]);
+  download(`${baseName()}.npy`, new Blob([file]));
+}
+
+/** The selection with where it comes from. */
+function exportJson(): void {
+  const window = visibleWindow();
+  const run = mainRun.peek();
+  const at = headMap.peek();
+  if (!window || !run || !at) return;
+  const { root, model, name } = run.summary;
+  const record = {
+    file: name,
+    run_id: root.run_id,
+    tool_version: root.tool_version,
+    model: { name: model.name, weights_sha256: model.weights_sha256 },
+    prompt: { id: prompt.peek()?.id, text: prompt.peek()?.text },
+    dataset: at.map.path,
+    index: at.index,
+    head: nameOf(at.head),
+    queries: window.rows,
+    keys: window.columns,
+    query_tokens: window.rows.map((q) => queryLabels.peek()[q]),
+    key_tokens: window.columns.map((k) => keyLabels.peek()[k]),
+    values: window.rows.map((_, r) =>
+      Array.from(
+        window.values.subarray(r * window.columns.length, (r + 1) * window.columns.length),
+      ),
+    ),
+  };
+  download(`${baseName()}.json`, new Blob([JSON.stringify(record)], { type: 'application/json' }));
+}
+
+const ACTIONS: Record<string, { label: string; run: () => void }> = {
+  png1: { label: 'PNG', run: () => exportPng(1) },
+  png2: { label: 'PNG, 2×', run: () => exportPng(2) },
+  png4: { label: 'PNG, 4×', run: () => exportPng(4) },
+  csv: { label: 'CSV of what is seen', run: exportCsv },
+  npy: { label: 'NPY of what is seen', run: exportNpy },
+  json: { label: 'JSON with provenance', run: exportJson },
+  tsv: { label: 'Copy as table', run: copyTsv },
+};
+
+export function ExportMenu() {
+  return (
+    <Pick
+      label="Export"
+      hideLabel
+      value=""
+      options={[
+        { value: '', label: 'Export …' },
+        ...Object.entries(ACTIONS).map(([value, { label }]) => ({ value, label })),
+      ]}
+      onPick={(name) => ACTIONS[name]?.run()}
+    />
+  );
+}
