@@ -5,6 +5,7 @@ import { cssColor, inkOn } from './color';
 import type { DrawReport, HeatMapPainter, MapShape, MapStyle, TileLookup } from './heat_map';
 import type { Ink } from './ink';
 import { placeOf, type ScaleSpec } from './scale';
+import { drawThumbnail, type Thumbnails } from './thumbnails';
 import type { Size, Viewport } from './viewport';
 
 export interface Box extends Size {
@@ -55,6 +56,8 @@ export interface FigureContent {
   view: Viewport;
   shape: MapShape;
   tiles: TileLookup;
+  /** The whole map in small, shown where tiles are still on their way. */
+  preview: Thumbnails | null;
   style: MapStyle;
   scale: ScaleSpec;
   rowLabels: readonly string[];
@@ -160,6 +163,26 @@ function drawProfile(
   }
 }
 
+function drawPreview(
+  context: CanvasRenderingContext2D,
+  box: Box,
+  preview: Thumbnails,
+  { view, shape }: FigureContent,
+): void {
+  const [width, height] = [
+    (box.width * shape.columns) / view.width,
+    (box.height * shape.rows) / view.height,
+  ];
+  context.save();
+  context.beginPath();
+  context.rect(0, 0, box.width, box.height);
+  context.clip();
+  const [x, y] = [(-view.x / shape.columns) * width, (-view.y / shape.rows) * height];
+  drawThumbnail(context, preview, 0, x, y, width, height);
+  context.restore();
+}
+
+/** Draws everything and says what was read, reduced and missing. */
 export function drawFigure(
   context: CanvasRenderingContext2D,
   ink: Ink,
@@ -174,6 +197,7 @@ export function drawFigure(
   context.fillRect(map.x, map.y, map.width, map.height);
   let report: DrawReport | null = null;
   within(context, map, () => {
+    if (content.preview) drawPreview(context, map, content.preview, content);
     report = painter.draw(
       context,
       map,

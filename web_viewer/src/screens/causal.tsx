@@ -291,7 +291,9 @@ export function CausalScreen() {
           {withheld && <p class="warning">Verdicts are withheld: {safeText(withheld, 600)}</p>}
           {paragraph && (
             <Fold title="What the verdict says" open>
-              <p class="paragraph" tabIndex={0}>{safeText(paragraph, 6000)}</p>
+              <p class="paragraph" tabIndex={0}>
+                {safeText(paragraph, 6000)}
+              </p>
             </Fold>
           )}
           <Controls data={data} />

@@ -100,6 +100,7 @@ function PanelMap({ panel, a, b, see, cross, onCross }: PanelProps) {
           panel === 'difference'
             ? differenceTile(a, b, level, row, column)
             : sideTile(side, level, row, column),
+        preview: null,
         style: {
           data: files.join('|'),
           colors: `${scale.kind}|${scale.map}`,

@@ -1,13 +1,12 @@
 /** One head: what it attends to here, and what is known of what it causes. */
 
-import { computed } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { h5pyMap, captureCommand, verdictCommand } from '../model/commands';
 import { labelsOf } from '../model/labels';
 import { nameOf, type Column } from '../model/heads';
 import { modelName } from '../model/join';
 import { exact, short } from '../model/numbers';
-import { drawThumbnail, paintThumbnails } from '../draw/thumbnails';
+import { drawThumbnail } from '../draw/thumbnails';
 import type { Ink } from '../draw/ink';
 import type { Size } from '../draw/viewport';
 import {
@@ -21,7 +20,7 @@ import {
   viewport,
 } from '../state/focus';
 import { screenKeys } from '../state/keys';
-import { currentRows, headMap, storedValue, transform } from '../state/map';
+import { currentRows, headMap, preview, storedValue, transform } from '../state/map';
 import { topPrompts } from '../model/prompts';
 import { safeText } from '../model/tokens';
 import { promptStats, promptTable, showsMeans } from '../state/prompts';
@@ -163,23 +162,11 @@ function Toolbar() {
   );
 }
 
-/** The overview of the head on screen alone: to paint those of all heads takes too long here. */
-const thumbnail = computed(() => {
-  const data = stack.value;
-  const head = headMap.value;
-  if (!data?.overview || !head) return null;
-  const { rows, columns, values } = data.overview;
-  const size = rows * columns;
-  const at = (head.row * data.width + head.head.head) * size;
-  const own = { rows, columns, values: values.subarray(at, at + size) };
-  return paintThumbnails(own, view.color.value, view.scale.value, head.map.causal);
-});
-
 function Minimap() {
-  if (!thumbnail.value || view.zoom.value.length === 0) return null;
+  if (!preview.value || view.zoom.value.length === 0) return null;
   const { rows, columns } = extent.value;
   const draw = (context: CanvasRenderingContext2D, size: Size, ink: Ink) => {
-    drawThumbnail(context, thumbnail.value!, 0, 0, 0, size.width, size.height);
+    drawThumbnail(context, preview.value!, 0, 0, 0, size.width, size.height);
     const see = viewport.value;
     context.strokeStyle = ink.accent;
     context.lineWidth = 2;

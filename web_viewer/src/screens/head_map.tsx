@@ -6,7 +6,7 @@ import { drawFigure, figureLayout, type FigureLayout } from '../draw/figure';
 import { HeatMapPainter } from '../draw/heat_map';
 import type { Ink } from '../draw/ink';
 import { isMasked } from '../draw/paint';
-import { transformed } from '../draw/transform';
+import { RAW, transformed } from '../draw/transform';
 import { zoomAt, type Size } from '../draw/viewport';
 import { tokenLabel } from '../model/tokens';
 import {
@@ -30,6 +30,7 @@ import {
   mapScale,
   mapTable,
   maskRule,
+  preview,
   storedValue,
   transform,
 } from '../state/map';
@@ -82,6 +83,7 @@ export function figureContent() {
     shape: { rows, columns, levels: map.levels },
     tiles: (level: number, row: number, column: number) =>
       tile(run.file, map, index, level, row, column),
+    preview: transform.value === RAW ? preview.value : null,
     style: {
       data: dataVersion.value,
       colors: colorVersion.value,

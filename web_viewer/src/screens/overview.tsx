@@ -21,6 +21,7 @@ import {
 import { modelName } from '../model/join';
 import { captureCommand, h5pyStatistic, verdictCommand } from '../model/commands';
 import { Absent, Check, Fold, Pick, Snippet, Switch } from '../ui/controls';
+import { csv, download } from '../state/export';
 import { NotesExport } from './notes';
 import { HeadGrid, gridMode } from './overview_grid';
 import { HeadScatter } from './overview_scatter';
@@ -144,12 +145,13 @@ export function ColorPicks() {
   );
 }
 
-function FirstLook() {
+/** Once a head is chosen, the sentences make room for it. */
+function FirstLook({ brief }: { brief: boolean }) {
   const named = namedHeads(table.value, chosenEffects.value?.effects ?? null, chosenMethod.value);
   return (
-    <section class="first-look" aria-label="Heads to look at first">
+    <section class={`first-look${brief ? ' brief' : ''}`} aria-label="Heads to look at first">
       {named.map(({ title, head, sentence }) => (
-        <div key={title} class="named">
+        <div key={title} class="named" title={brief ? sentence : undefined}>
           <h2>
             {title}
             {head !== null && (
@@ -158,11 +160,24 @@ function FirstLook() {
               </button>
             )}
           </h2>
-          <p>{sentence}</p>
+          {!brief && <p>{sentence}</p>}
         </div>
       ))}
     </section>
   );
+}
+
+/** Everything that is known of every head, one line a head. */
+function exportHeads(): void {
+  const { heads, columns, effects } = table.peek();
+  const shown = [...columns.values()];
+  const lines: (string | number)[][] = [['head', ...shown.map(({ id }) => id), 'verdict']];
+  heads.forEach((head, at) => {
+    const values = shown.map(({ values: of }) => (Number.isNaN(of[at]!) ? '' : of[at]!));
+    lines.push([nameOf(head), ...values, effects[at]?.verdict ?? '']);
+  });
+  const name = mainRun.peek()?.summary.name.replace(/\.h5$/, '') ?? 'run';
+  download(`${name}-heads.csv`, new Blob([csv(lines)], { type: 'text/csv' }));
 }
 
 function Selected() {
@@ -232,7 +247,10 @@ function ReadStatistic() {
   const id = prompt.value?.id;
   if (column?.kind !== 'statistic' || id === undefined || !stack.value) return null;
   return (
-    <Fold title="Read these numbers with h5py">
+    <Fold title="Take these numbers elsewhere">
+      <button type="button" onClick={exportHeads}>
+        CSV of all heads
+      </button>
       <Snippet
         text={h5pyStatistic(run.summary.name, id, stack.value.stack, column.id)}
         what="Code"
@@ -258,7 +276,8 @@ export function Overview() {
       <div class="columns">
         <HeadGrid />
         <aside>
-          <FirstLook />
+          <Selected />
+          <FirstLook brief={selected.value >= 0} />
           {chosenEffects.value ? (
             <>
               <EffectPicks />
@@ -274,7 +293,6 @@ export function Overview() {
               <Snippet text={verdictCommand(modelName(run.summary))} what="Command" />
             </section>
           )}
-          <Selected />
           <ReadStatistic />
           <NotesExport />
         </aside>

@@ -125,7 +125,8 @@ function Legend({ verdicts, method }: { verdicts: boolean; method: string }) {
           <span class="mark cross">×</span> no effect ·{' '}
         </>
       )}
-      bars: 95 % intervals{method ? ` under ${method}` : ''} · drag a box to filter, click to clear
+      bars: 95 % intervals{method ? ` under ${method}` : ''} · in the grid, a border as strong as
+      the effect, blue −, orange + · drag a box to filter, click to clear
     </p>
   );
 }

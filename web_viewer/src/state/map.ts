@@ -7,6 +7,7 @@ import { orAbsent } from '../io/run_file';
 import { BUCKETS, countBuckets, lookupTable, rankFromCounts, type ScaleSpec } from '../draw/scale';
 import type { MaskRule } from '../draw/paint';
 import { RAW, sinkFactors, transformed, type Transform } from '../draw/transform';
+import { paintThumbnails, type Thumbnails } from '../draw/thumbnails';
 import type { HeadRef } from '../model/heads';
 import { shownHead } from './selection';
 import { arrivals, cellValue, forgetQueuedTiles, tile } from './tiles';
@@ -229,3 +230,15 @@ export function storedValue(row: number, column: number): number | null {
   if (!at || !run) return null;
   return cellValue(run.file, at.map, at.index, row, column);
 }
+
+/** The overview of the head on screen alone: for the minimap, and while tiles are on their way. */
+export const preview = computed<Thumbnails | null>(() => {
+  const data = stack.value;
+  const at = headMap.value;
+  if (!data?.overview || !at) return null;
+  const { rows, columns, values } = data.overview;
+  const size = rows * columns;
+  const begin = (at.row * data.width + at.head.head) * size;
+  const own = { rows, columns, values: values.subarray(begin, begin + size) };
+  return paintThumbnails(own, view.color.value, view.scale.value, at.map.causal);
+});
