@@ -15,7 +15,7 @@ const layerOf = (file) => {
 
 const faults = [];
 for (const entry of await readdir(source, { recursive: true, withFileTypes: true })) {
-  if (!entry.isFile() || !/\.tsx?$/.test(entry.name)) continue;
+  if (!entry.isFile() || !/\.(tsx?|css)$/.test(entry.name)) continue;
   const file = join(entry.parentPath ?? entry.path, entry.name);
   const text = await readFile(file, 'utf8');
   const here = layerOf(file);

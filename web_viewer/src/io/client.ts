@@ -87,7 +87,8 @@ export class Client {
     return new Promise((resolve, reject) => {
       this.#waiting.set(request.id, { request: request as Request, resolve, reject });
       this.#ensureWorker().postMessage(request as Request);
-      this.#watchOver();
+      // Only answers buy more time: asking again does not show that the worker lives.
+      if (this.#watch === null) this.#watchOver();
     });
   }
 

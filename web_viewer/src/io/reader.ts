@@ -118,9 +118,15 @@ export class Hdf5Reader {
       read: (_stream, buffer, offset, length, position) =>
         this.cache.read(file, source, position, buffer, offset, length),
     };
-    const handle = this.#guard('the file', () => this.#module.open(path, 0, false, -1, -1));
-    if (handle <= 0n) throw new IoError('unreadable', 'HDF5 cannot open the file');
-    this.#files.set(file, { handle, path });
+    try {
+      const handle = this.#guard('the file', () => this.#module.open(path, 0, false, -1, -1));
+      if (handle <= 0n) throw new IoError('unreadable', 'HDF5 cannot open the file');
+      this.#files.set(file, { handle, path });
+    } catch (error) {
+      FS.unlink(path);
+      this.cache.forget(file);
+      throw error;
+    }
   }
 
   close(file: number): void {

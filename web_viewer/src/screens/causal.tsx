@@ -23,7 +23,7 @@ import {
 import { safeText, tokenLabel } from '../model/tokens';
 import { choose, view } from '../state/view';
 import { table } from '../state/heads';
-import { mainRun, prompt, sameModelRuns, type OpenRun } from '../state/workspace';
+import { experiments, mainRun, prompt, type OpenRun } from '../state/workspace';
 import { Canvas, offsetOf } from '../ui/canvas';
 import { Absent, Fold, Pick, Snippet } from '../ui/controls';
 
@@ -35,16 +35,10 @@ interface Listed {
 }
 
 function listed(): Listed[] {
-  const out: Listed[] = [];
-  for (const run of sameModelRuns.value) {
-    for (const data of run.experiments) {
-      const grid = resultGrid(data);
-      if (!grid) continue;
-      const taken = out.some(({ id }) => id === data.name);
-      out.push({ id: taken ? `${data.name}@${run.id}` : data.name, run, data, grid });
-    }
-  }
-  return out;
+  return experiments.value.flatMap(({ id, run, data }) => {
+    const grid = resultGrid(data);
+    return grid ? [{ id, run, data, grid }] : [];
+  });
 }
 
 const TOKEN_ROOM = 78;

@@ -14,7 +14,7 @@ import { status } from '../state/status';
 import { choose, currentHash, view } from '../state/view';
 import { failures, mainRun, notice, prompt, runs } from '../state/workspace';
 import { toggleTray } from '../state/selection';
-import { copyText } from '../ui/controls';
+import { copyText, Pick } from '../ui/controls';
 import { dragging, FailureCards, OpenButton } from '../ui/files';
 import { CausalScreen } from './causal';
 import { CompareScreen } from './compare';
@@ -81,9 +81,30 @@ export function shareLink(): string {
   return location.href.replace(/#.*$/, '') + currentHash();
 }
 
-function Header() {
+function RunName() {
   const run = mainRun.value;
-  const others = runs.value.length - 1;
+  if (!run) return null;
+  const names = runs.value.filter((one) => !one.foreign).map((one) => one.summary.name);
+  if (names.length > 1) {
+    return (
+      <Pick
+        label="File"
+        hideLabel
+        title={`${modelName(run.summary)}; the other files add their results if they are of this model`}
+        value={run.summary.name}
+        options={names.map((name) => ({ value: name, label: safeText(name, 40) }))}
+        onPick={(mainFile) => choose({ mainFile, prompt: '', zoom: [], queries: [], keys: [] })}
+      />
+    );
+  }
+  return (
+    <span class="run" title={modelName(run.summary)}>
+      {safeText(run.summary.name, 40)}
+    </span>
+  );
+}
+
+function Header() {
   return (
     <header class="top">
       <h1 class="brand">
@@ -97,12 +118,7 @@ function Header() {
           attnscope
         </a>
       </h1>
-      {run && (
-        <span class="run" title={modelName(run.summary)}>
-          {safeText(run.summary.name, 40)}
-          {others > 0 && <span class="muted"> + {plural(others, 'file')}</span>}
-        </span>
-      )}
+      <RunName />
       <PromptLine />
       <span class="spring" />
       <OpenButton label="Open" />
@@ -201,36 +217,31 @@ function Footer() {
 function Help() {
   if (!help.value) return null;
   return (
-    <div class="veil" onClick={() => (help.value = false)}>
-      <div
-        class="dialog"
-        role="dialog"
-        aria-modal="true"
-        aria-label="Keyboard"
-        onClick={(event) => event.stopPropagation()}
-      >
-        <h2>Keyboard</h2>
-        <table>
-          <tbody>
-            {KEYS.map(({ keys, what }) => (
-              <tr key={keys}>
-                <th scope="row">
-                  <kbd>{keys}</kbd>
-                </th>
-                <td>{what}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-        <button
-          type="button"
-          ref={(button) => button?.focus()}
-          onClick={() => (help.value = false)}
-        >
-          Close
-        </button>
-      </div>
-    </div>
+    <dialog
+      class="dialog"
+      aria-label="Keyboard"
+      ref={(dialog) => {
+        if (dialog && !dialog.open) dialog.showModal();
+      }}
+      onClose={() => (help.value = false)}
+    >
+      <h2>Keyboard</h2>
+      <table>
+        <tbody>
+          {KEYS.map(({ keys, what }) => (
+            <tr key={keys}>
+              <th scope="row">
+                <kbd>{keys}</kbd>
+              </th>
+              <td>{what}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <button type="button" onClick={() => (help.value = false)}>
+        Close
+      </button>
+    </dialog>
   );
 }
 

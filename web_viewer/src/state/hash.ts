@@ -87,6 +87,7 @@ export type Screen = (typeof SCREENS)[number];
 
 export const FIELDS = {
   screen: choice('s', SCREENS),
+  mainFile: text('fi'),
   prompt: text('p'),
   mean: flag('mean', false),
   drawer: flag('pd', false),

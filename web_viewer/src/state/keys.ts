@@ -85,7 +85,10 @@ export function followKeys(): void {
       if (event.key === 'Escape') (event.target as HTMLElement).blur();
       return;
     }
-    if (event.key === 'Enter' && event.target instanceof HTMLButtonElement) return;
+    // A dialog, and whatever Enter would press, come first.
+    if (document.querySelector('dialog[open]')) return;
+    const pressed = event.target instanceof Element && event.target.closest('button, a, summary');
+    if (event.key === 'Enter' && pressed) return;
     if (screenKeys.get(event.key)?.(event)) {
       event.preventDefault();
       return;

@@ -61,22 +61,26 @@ function checkLink(summary: RunSummary): void {
 
 export async function openSource(source: Source, name: string): Promise<void> {
   busy.value = name;
+  let file: RunFile | null = null;
   try {
-    const file = await RunFile.open(client, source, name);
-    const { schema, summary } = await readSummary(file);
+    file = await RunFile.open(client, source, name);
+    const opened = file;
+    const { schema, summary } = await readSummary(opened);
     if (schema.kind === 'newer') {
-      await file.close();
+      await opened.close();
       fail(name, 'newer', schema.version);
       return;
     }
     const experiments = await Promise.all(
-      summary.experiments.map((experiment) => readExperiment(file, experiment)),
+      summary.experiments.map((experiment) => readExperiment(opened, experiment)),
     );
     const foreign = schema.kind === 'foreign';
-    runs.value = [...runs.value, { id: nextId++, file, summary, foreign, experiments }];
+    runs.value = [...runs.value, { id: nextId++, file: opened, summary, foreign, experiments }];
     checkLink(summary);
   } catch (error) {
     failWith(name, error);
+    // Closing can fail too, where the worker died.
+    await file?.close().catch(() => {});
   } finally {
     busy.value = null;
   }
@@ -92,10 +96,15 @@ export async function closeRun(id: number): Promise<void> {
   await run?.file.close();
 }
 
-/** The file whose prompts are browsed: the first that has any statistics or maps. */
+/** The file whose prompts are browsed: the chosen one, else the first capture, else the first. */
 export const mainRun = computed<OpenRun | null>(() => {
   const ours = runs.value.filter((run) => !run.foreign);
-  return ours.find((run) => run.summary.root.kind === 'capture') ?? ours[0] ?? null;
+  return (
+    ours.find((run) => run.summary.name === view.mainFile.value) ??
+    ours.find((run) => run.summary.root.kind === 'capture') ??
+    ours[0] ??
+    null
+  );
 });
 
 /** Files of the same model: their experiments speak about the same heads. */
@@ -106,25 +115,38 @@ export const sameModelRuns = computed<readonly OpenRun[]>(() => {
   return runs.value.filter((run) => !run.foreign && modelKey(run.summary) === key);
 });
 
-/** Name of an experiment, with the file's in front where several files have one of that name. */
+export interface NamedExperiment {
+  /** Its name, with the place of its file where several files have one of that name. */
+  id: string;
+  run: OpenRun;
+  data: ExperimentData;
+}
+
+export const experiments = computed<readonly NamedExperiment[]>(() => {
+  const out: NamedExperiment[] = [];
+  for (const run of sameModelRuns.value) {
+    for (const data of run.experiments) {
+      const taken = out.some(({ id }) => id === data.name);
+      const place = runs.value.indexOf(run) + 1;
+      out.push({ id: taken ? `${data.name}@${place}` : data.name, run, data });
+    }
+  }
+  return out;
+});
+
 export interface NamedEffects {
   id: string;
   run: OpenRun;
   effects: HeadEffects;
 }
 
-export const allEffects = computed<readonly NamedEffects[]>(() => {
-  const out: NamedEffects[] = [];
-  for (const run of sameModelRuns.value) {
-    for (const data of run.experiments) {
-      const effects = headEffects(data);
-      if (!effects) continue;
-      const taken = out.some(({ id }) => id === data.name);
-      out.push({ id: taken ? `${data.name}@${run.id}` : data.name, run, effects });
-    }
-  }
-  return out;
-});
+/** Experiments that say something about single heads. */
+export const allEffects = computed<readonly NamedEffects[]>(() =>
+  experiments.value.flatMap(({ id, run, data }) => {
+    const effects = headEffects(data);
+    return effects ? [{ id, run, effects }] : [];
+  }),
+);
 
 export const chosenEffects = computed<NamedEffects | null>(() => {
   const all = allEffects.value;

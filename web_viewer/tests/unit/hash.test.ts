@@ -12,6 +12,7 @@ import {
 /** A value that is not the default, for every field. */
 const OTHER: ViewState = {
   screen: 'head',
+  mainFile: 'many.h5',
   prompt: 'p000003',
   mean: true,
   drawer: true,

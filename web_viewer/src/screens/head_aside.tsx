@@ -1,0 +1,283 @@
+/** Beside a head's map: where one looks, what is stored there, and what is known of the head. */
+
+import type { Ink } from '../draw/ink';
+import { drawThumbnail } from '../draw/thumbnails';
+import type { Size } from '../draw/viewport';
+import { h5pyMap } from '../model/commands';
+import { nameOf, type Column } from '../model/heads';
+import { labelsOf } from '../model/labels';
+import { exact, short } from '../model/numbers';
+import { topPrompts } from '../model/prompts';
+import { safeText } from '../model/tokens';
+import { crosshair, extent, keyLabels, queryLabels, setViewport, viewport } from '../state/focus';
+import { table } from '../state/heads';
+import { currentRows, headMap, preview, storedValue, transform } from '../state/map';
+import { promptStats, promptTable, showsMeans } from '../state/prompts';
+import { shownHead, statistic, toggleTray } from '../state/selection';
+import { arrivals } from '../state/tiles';
+import { choose, view } from '../state/view';
+import { mainRun } from '../state/workspace';
+import { Canvas, offsetOf } from '../ui/canvas';
+import { Fold, Snippet } from '../ui/controls';
+import { ExportMenu } from './head_export';
+import { shownValue } from './head_map';
+import { HeadNote } from './notes';
+
+function Minimap() {
+  if (!preview.value || view.zoom.value.length === 0) return null;
+  const { rows, columns } = extent.value;
+  const draw = (context: CanvasRenderingContext2D, size: Size, ink: Ink) => {
+    drawThumbnail(context, preview.value!, 0, 0, 0, size.width, size.height);
+    const see = viewport.value;
+    context.strokeStyle = ink.accent;
+    context.lineWidth = 2;
+    context.strokeRect(
+      (see.x / columns) * size.width,
+      (see.y / rows) * size.height,
+      (see.width / columns) * size.width,
+      (see.height / rows) * size.height,
+    );
+  };
+  const jump = (event: PointerEvent) => {
+    if (event.buttons === 0) return;
+    const box = (event.currentTarget as Element).getBoundingClientRect();
+    const { x, y } = offsetOf(event);
+    const see = viewport.value;
+    setViewport({
+      ...see,
+      x: (x / box.width) * columns - see.width / 2,
+      y: (y / box.height) * rows - see.height / 2,
+    });
+  };
+  return (
+    <div class="minimap">
+      <Canvas
+        draw={draw}
+        label="Whole map with the visible part"
+        onPointerDown={jump}
+        onPointerMove={jump}
+      />
+      <button type="button" onClick={() => choose({ zoom: [] })} title="Fit (0)">
+        Show all
+      </button>
+    </div>
+  );
+}
+
+/** What stands under the crosshair, with the number as it is stored. */
+function Readout() {
+  arrivals.value;
+  const cross = crosshair.value;
+  if (view.view.value !== 'map') return null;
+  if (!cross) return <p class="small">Point at the map, or click to hold the crosshair.</p>;
+  const stored = storedValue(cross.row, cross.column);
+  const shown = shownValue(cross.row, cross.column);
+  const changed = transform.value.rowFactor !== null || transform.value.keyFactor !== null;
+  return (
+    <table class="readout">
+      <tbody>
+        <tr>
+          <th scope="row">query {cross.row}</th>
+          <td>{queryLabels.value[cross.row]}</td>
+        </tr>
+        <tr>
+          <th scope="row">key {cross.column}</th>
+          <td>{keyLabels.value[cross.column]}</td>
+        </tr>
+        <tr>
+          <th scope="row">stored weight</th>
+          <td class="value">{stored === null ? '…' : exact(stored)}</td>
+        </tr>
+        {shown === null && stored !== null && (
+          <tr>
+            <th scope="row" />
+            <td>
+              {transform.value.hideFirst && cross.column === 0
+                ? 'left out, as asked'
+                : 'masked: the query cannot see this key'}
+            </td>
+          </tr>
+        )}
+        {changed && shown !== null && (
+          <tr>
+            <th scope="row">as drawn</th>
+            <td class="value">{short(shown, 4)}</td>
+          </tr>
+        )}
+      </tbody>
+    </table>
+  );
+}
+
+const MAX_SUM_CELLS = 4096;
+
+/** What the selected queries give to the selected keys. */
+function Sums() {
+  arrivals.value;
+  const queries = view.queries.value;
+  const keys = view.keys.value;
+  if (view.view.value !== 'map' || queries.length === 0 || keys.length === 0) return null;
+  if (queries.length * keys.length > MAX_SUM_CELLS) {
+    return <p class="small">The selection has too many cells to be summed here.</p>;
+  }
+  let total = 0;
+  for (const query of queries) {
+    for (const key of keys) {
+      const value = shownValue(query, key);
+      total += value ?? 0;
+    }
+  }
+  return (
+    <p>
+      {queries.length === 1
+        ? 'The selected query gives'
+        : `The ${queries.length} selected queries give, on average,`}{' '}
+      <strong>{short(total / queries.length, 4)}</strong> of{' '}
+      {queries.length === 1 ? 'its' : 'their'} attention to{' '}
+      {keys.length === 1 ? 'the selected key' : `the ${keys.length} selected keys`}.{' '}
+      <button type="button" class="link" onClick={() => choose({ queries: [], keys: [] })}>
+        Clear
+      </button>
+    </p>
+  );
+}
+
+/** Strongest keys of the row under the crosshair. */
+function StrongestKeys() {
+  const rows = currentRows.value;
+  const query = crosshair.value?.row ?? view.queries.value[0];
+  if (!rows?.topIndex || !rows.topValue || query === undefined) return null;
+  const list: { key: number; weight: number }[] = [];
+  for (let i = 0; i < Math.min(5, rows.topCount); ++i) {
+    const key = rows.topIndex[query * rows.topCount + i] ?? -1;
+    if (key >= 0) list.push({ key, weight: rows.topValue[query * rows.topCount + i]! });
+  }
+  return (
+    <section aria-label="Strongest keys">
+      <h2>
+        Query {query} {queryLabels.value[query]} attends most to
+      </h2>
+      <table class="bars">
+        <tbody>
+          {list.map(({ key, weight }) => (
+            <tr key={key}>
+              <td class="muted">{key}</td>
+              <td>{keyLabels.value[key]}</td>
+              <td class="value">{short(weight)}</td>
+              <td class="bar">
+                <span style={{ width: `${Math.min(100, 100 * weight)}%` }} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function Statistics({ index, kind }: { index: number; kind: Column['kind'] }) {
+  const columns = [...table.value.columns.values()].filter((column) => column.kind === kind);
+  const rows = columns.filter(({ id, values }) => {
+    const value = values[index]!;
+    return !Number.isNaN(value) && !(id === 'learned_sink' && value === 0);
+  });
+  if (rows.length === 0) return null;
+  const here = showsMeans.value ? 'Means over prompts' : 'Over all rows of this prompt';
+  const title = kind === 'measure' ? 'On the prompts of the verdict' : here;
+  return (
+    <section aria-label={title}>
+      <h2>{title}</h2>
+      <table class="bars">
+        <tbody>
+          {rows.map(({ id, label, values, share, sentence }) => (
+            <tr key={id} title={sentence}>
+              <td>{label}</td>
+              <td class="value">{short(values[index]!)}</td>
+              <td class="bar">
+                {share && <span style={{ width: `${Math.min(100, 100 * values[index]!)}%` }} />}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+const TOP_PROMPTS = 20;
+
+/** Where this head shows the statistic most. */
+function TopPrompts() {
+  const stats = promptStats.value;
+  const rows = promptTable.value;
+  const column = statistic.value;
+  const head = shownHead.value;
+  if (!stats || !rows || !column || !head) return null;
+  const layer = stats.layers.indexOf(head.layer);
+  const which = stats.names.indexOf(column.id);
+  if (layer < 0 || which < 0) return null;
+  const entry = (layer * stats.width + head.head) * stats.names.length + which;
+  const list = topPrompts(stats.values, stats.prompts, entry, TOP_PROMPTS);
+  return (
+    <Fold title={`Prompts with most ${column.label}`}>
+      <table class="bars">
+        <tbody>
+          {list.map(({ prompt: at, value }) => (
+            <tr key={at}>
+              <td>
+                <button
+                  type="button"
+                  class="link clip"
+                  title={safeText(rows.texts[at] ?? '', 300)}
+                  onClick={() =>
+                    choose({ prompt: rows.ids[at]!, mean: false, zoom: [], queries: [], keys: [] })
+                  }
+                >
+                  {safeText(rows.texts[at] ?? '', 60) || rows.ids[at]}
+                </button>
+              </td>
+              <td class="value">{short(value)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Fold>
+  );
+}
+
+export function HeadAside({ index }: { index: number }) {
+  const head = shownHead.value!;
+  const run = mainRun.value!;
+  const map = headMap.value;
+  const name = nameOf(head);
+  return (
+    <aside>
+      <Minimap />
+      <div class="labels">
+        {labelsOf(table.value, index).map(({ label, reason }) => (
+          <span key={label} class="label" title={reason}>
+            {label}
+          </span>
+        ))}
+      </div>
+      <Readout />
+      <Sums />
+      <StrongestKeys />
+      <Statistics index={index} kind="statistic" />
+      <Statistics index={index} kind="measure" />
+      <div class="actions">
+        <button type="button" onClick={() => toggleTray(name)}>
+          {view.tray.value.includes(name) ? 'Remove from tray' : 'Add to tray'}
+        </button>
+        {map && view.view.value === 'map' && <ExportMenu />}
+      </div>
+      <TopPrompts />
+      <HeadNote key={name} head={name} />
+      {map && (
+        <Fold title="Read this map with h5py">
+          <Snippet text={h5pyMap(run.summary.name, map.map.path, map.index)} what="Code" />
+        </Fold>
+      )}
+    </aside>
+  );
+}
