@@ -1,6 +1,7 @@
 /** Colour maps as tables of 256 colours. */
 
-export type ColorMapName = 'cividis' | 'viridis' | 'magma' | 'greys' | 'blue-orange';
+export type ColorMapName =
+  'cividis' | 'viridis' | 'magma' | 'greys' | 'blue-orange' | 'blue-orange-dark';
 
 export const SEQUENTIAL: readonly ColorMapName[] = ['cividis', 'viridis', 'magma', 'greys'];
 
@@ -47,17 +48,19 @@ function fromOklab(lightness: number, a: number, b: number): Rgb {
   }) as Rgb;
 }
 
-/** Blue below, orange above, equally dark at equal distance from the middle. */
-function diverging(place: number): Rgb {
+/** Blue below, orange above, equally far from the middle, which is close to the paper. */
+function diverging(place: number, middle: number, end: number): Rgb {
   const strength = Math.abs(2 * place - 1);
   const hue = ((place < 0.5 ? 255 : 55) * Math.PI) / 180;
   const chroma = strength * 0.15;
-  return fromOklab(0.97 - strength * 0.45, chroma * Math.cos(hue), chroma * Math.sin(hue));
+  const lightness = middle + strength * (end - middle);
+  return fromOklab(lightness, chroma * Math.cos(hue), chroma * Math.sin(hue));
 }
 
 function colorAt(name: ColorMapName, place: number): Rgb {
   if (name === 'greys') return fromOklab(0.98 - 0.85 * place, 0, 0);
-  if (name === 'blue-orange') return diverging(place);
+  if (name === 'blue-orange') return diverging(place, 0.97, 0.52);
+  if (name === 'blue-orange-dark') return diverging(place, 0.3, 0.76);
   return anchored(ANCHORS[name], place);
 }
 

@@ -1,6 +1,8 @@
 /** What interventions did: grids per method, maps over positions, ranked units, the verdict. */
 
-import { useComputed, useSignal } from '@preact/signals';
+import { signal, useComputed, useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { readPackedTokens } from '../io/read_prompt';
 import type { ExperimentData } from '../format/types';
 import { drawColorBar } from '../draw/figure';
 import type { Ink } from '../draw/ink';
@@ -21,9 +23,10 @@ import {
   type ResultGrid,
 } from '../model/results';
 import { safeText, tokenLabel } from '../model/tokens';
+import { divergingMap } from '../state/theme';
 import { choose, view } from '../state/view';
 import { table } from '../state/heads';
-import { experiments, mainRun, prompt, type OpenRun } from '../state/workspace';
+import { experiments, mainRun, type OpenRun } from '../state/workspace';
 import { Canvas, offsetOf } from '../ui/canvas';
 import { Absent, Fold, Pick, Snippet } from '../ui/controls';
 
@@ -43,10 +46,21 @@ function listed(): Listed[] {
 
 const TOKEN_ROOM = 78;
 
-/** Tokens under positions: those of the first prompt of the file that was patched. */
+/** Tokens of the first prompt of a file, for the axes of positions. */
+const firstTokens = signal<{ run: number; texts: string[] }>({ run: 0, texts: [] });
+
+async function loadTokens(run: OpenRun): Promise<void> {
+  const [id] = run.summary.promptIds;
+  const texts =
+    id === undefined
+      ? await readPackedTokens(run.file, 0, (await run.file.numbers('/offsets')).values[1] ?? 0)
+      : { texts: await run.file.texts(`/prompts/${id}/tokens/text`) };
+  firstTokens.value = { run: run.id, texts: texts?.texts ?? [] };
+}
+
 function tokensUnder({ run, grid, data }: Listed): string[] {
-  if (grid.columnAxis !== 'position' || run !== mainRun.value) return [];
-  const texts = prompt.value?.queryTokens.self?.texts ?? [];
+  const { run: owner, texts } = firstTokens.value;
+  if (grid.columnAxis !== 'position' || owner !== run.id) return [];
   return data.positions.map((position) => tokenLabel(texts[position] ?? '', 10));
 }
 
@@ -55,7 +69,7 @@ function scaleOf({ data }: Listed, array: string): ScaleSpec {
   let top = 0;
   for (const value of values) if (Math.abs(value) > top) top = Math.abs(value);
   return isSigned(array)
-    ? { kind: 'linear', low: -top, high: top, map: 'blue-orange', diverging: true }
+    ? { kind: 'linear', low: -top, high: top, map: divergingMap(), diverging: true }
     : { kind: 'linear', low: 0, high: top, map: view.color.value };
 }
 
@@ -218,6 +232,11 @@ export function CausalScreen() {
   const all = listed();
   const run = mainRun.value!;
   const item = all.find(({ id }) => id === view.experiment.value) ?? all[0];
+  const owner = item?.run;
+  useEffect(() => {
+    // Without tokens the axis has its numbers.
+    if (owner) loadTokens(owner).catch(() => {});
+  }, [owner?.id]);
   if (!item) {
     const model = modelName(run.summary);
     return (
@@ -294,7 +313,7 @@ export function CausalScreen() {
           {grid.columnAxis === 'position' && (
             <p class="small">
               Positions count stored ids
-              {tokensUnder(item).length > 0 && '; the tokens are those of the prompt shown above'}.
+              {tokensUnder(item).length > 0 && '; the tokens are those of the first prompt'}.
               {isPatch &&
                 (data.attributes.direction === 'noise'
                   ? ' The clean run was broken with values of the corrupt one.'

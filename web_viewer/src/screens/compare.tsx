@@ -22,6 +22,7 @@ import {
 } from '../state/compare';
 import { shownHead } from '../state/selection';
 import { arrivals, cellValue } from '../state/tiles';
+import { divergingMap } from '../state/theme';
 import { adjust, choose, view } from '../state/view';
 import { table } from '../state/heads';
 import { mainRun, runs, stack } from '../state/workspace';
@@ -53,7 +54,7 @@ function scaleFor(panel: Panel): ScaleSpec {
         kind: view.scale.value === 'linear' ? 'linear' : 'sqrt',
         low: -1,
         high: 1,
-        map: 'blue-orange',
+        map: divergingMap(),
         diverging: true,
       }
     : {

@@ -23,6 +23,7 @@ import {
   toggleTray,
 } from '../state/selection';
 import { showsMeans } from '../state/prompts';
+import { divergingMap } from '../state/theme';
 import { choose, view } from '../state/view';
 import { table } from '../state/heads';
 import { stack } from '../state/workspace';
@@ -52,7 +53,7 @@ function columnScale(values: Float64Array, share: boolean, map: ColorMapName): S
 
 export function effectScale(values: Float64Array): ScaleSpec {
   const top = values.reduce((most, v) => (Number.isNaN(v) ? most : Math.max(most, Math.abs(v))), 0);
-  return { kind: 'linear', low: -top, high: top, map: 'blue-orange', diverging: true };
+  return { kind: 'linear', low: -top, high: top, map: divergingMap(), diverging: true };
 }
 
 export function HeadGrid() {

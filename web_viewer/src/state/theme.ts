@@ -1,9 +1,14 @@
 /** Light or dark: as the system says, or as chosen. */
 
 import { effect, signal } from '@preact/signals';
+import type { ColorMapName } from '../draw/color';
 import { view } from './view';
 
 export const appearance = signal<'light' | 'dark'>('light');
+
+/** The map for differences and effects whose middle is close to the paper. */
+export const divergingMap = (): ColorMapName =>
+  appearance.value === 'dark' ? 'blue-orange-dark' : 'blue-orange';
 
 export function followTheme(): void {
   const dark = matchMedia('(prefers-color-scheme: dark)');
