@@ -86,7 +86,7 @@ function Grids({ item, array }: { item: Listed; array: string }) {
       grid.columns.length,
       size.value.width,
       size.value.height,
-      tokens.length > 0 ? TOKEN_ROOM : undefined,
+      tokensUnder(item).length > 0 ? TOKEN_ROOM : undefined,
     ),
   );
   const offsetOfCell = (cell: MatrixCell) =>
