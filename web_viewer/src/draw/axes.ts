@@ -1,5 +1,6 @@
 /** Token labels along a map, stepped when they would crowd, and the grid of large cells. */
 
+import type { Pen } from './pen';
 import type { Ink } from './ink';
 import { short } from '../model/numbers';
 import type { Size, Viewport } from './viewport';
@@ -26,7 +27,7 @@ export interface AxisOptions {
   room: number;
 }
 
-function fitted(context: CanvasRenderingContext2D, text: string, room: number): string {
+function fitted(context: Pen, text: string, room: number): string {
   if (context.measureText(text).width <= room) return text;
   let cut = text;
   while (cut.length > 1 && context.measureText(`${cut}…`).width > room) cut = cut.slice(0, -1);
@@ -35,7 +36,7 @@ function fitted(context: CanvasRenderingContext2D, text: string, room: number): 
 
 /** Labels of rows, right-aligned at x = room, from the top of the map down. */
 export function drawRowLabels(
-  context: CanvasRenderingContext2D,
+  context: Pen,
   ink: Ink,
   view: Viewport,
   screen: Size,
@@ -51,7 +52,7 @@ export function drawRowLabels(
 
 /** Labels of columns, rising from y = room. */
 export function drawColumnLabels(
-  context: CanvasRenderingContext2D,
+  context: Pen,
   ink: Ink,
   view: Viewport,
   screen: Size,
@@ -70,7 +71,7 @@ export function drawColumnLabels(
 }
 
 function drawLabels(
-  context: CanvasRenderingContext2D,
+  context: Pen,
   ink: Ink,
   begin: number,
   extent: number,
@@ -82,28 +83,24 @@ function drawLabels(
   const step = labelStep(cell);
   context.font = `12px ${ink.font}`;
   const last = Math.min(labels.length, Math.ceil(begin + extent));
-  for (let i = Math.max(0, Math.floor(begin)); i < last; ++i) {
-    const isMarked = marked.has(i);
-    if (i % step !== 0 && !(isMarked && step > 1)) continue;
-    // Next to a marked label there is no room for a plain one.
-    if (
-      step > 1 &&
-      !isMarked &&
-      [...marked].some((m) => m !== i && Math.abs(m - i) * cell < LINE)
-    ) {
-      continue;
-    }
+  const label = (i: number, style: string) => {
     const at = (i + 0.5 - begin) * cell;
-    if (at < 0 || at > pixels) continue;
+    if (at < 0 || at > pixels) return;
     const number = positions?.[i] ?? i;
-    const text = step > 1 ? `${number} ${labels[i]}` : labels[i]!;
-    put(at, text, isMarked ? ink.accent : ink.muted);
+    put(at, step > 1 ? `${number} ${labels[i]}` : labels[i]!, style);
+  };
+  const strong = [...marked].filter((i) => i >= begin - 1 && i < last);
+  for (let i = Math.max(0, Math.ceil(begin / step - 1) * step); i < last; i += step) {
+    // Next to a marked label there is no room for a plain one.
+    const crowded = step > 1 && strong.some((m) => Math.abs(m - i) * cell < LINE);
+    if (!crowded && !marked.has(i)) label(i, ink.muted);
   }
+  for (const i of strong) if (i >= 0 && i < labels.length) label(i, ink.accent);
 }
 
 /** Lines between cells and the numbers in them, once there is room. */
 export function drawCellNumbers(
-  context: CanvasRenderingContext2D,
+  context: Pen,
   view: Viewport,
   screen: Size,
   valueAt: (row: number, column: number) => number | null,

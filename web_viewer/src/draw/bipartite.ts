@@ -1,5 +1,6 @@
 /** Queries left, keys right, one line for each of the strongest weights of a query. */
 
+import type { Pen } from './pen';
 import type { Ink } from './ink';
 import type { Size } from './viewport';
 
@@ -33,7 +34,7 @@ export interface BipartiteOptions {
 
 /** Draws what is visible and returns how many lines were left out, the weakest first. */
 export function drawBipartite(
-  context: CanvasRenderingContext2D,
+  context: Pen,
   ink: Ink,
   size: Size,
   view: BipartiteView,
@@ -83,7 +84,7 @@ export function drawBipartite(
 }
 
 function drawSide(
-  context: CanvasRenderingContext2D,
+  context: Pen,
   ink: Ink,
   view: BipartiteView,
   size: Size,

@@ -1,5 +1,6 @@
 /** One map with everything around it, on the screen and in exports alike. */
 
+import type { Pen } from './pen';
 import { drawCellNumbers, drawColumnLabels, drawRowLabels } from './axes';
 import { cssColor, inkOn } from './color';
 import type { DrawReport, HeatMapPainter, MapShape, MapStyle, TileLookup } from './heat_map';
@@ -82,7 +83,7 @@ export interface Profile {
   least: number;
 }
 
-function within(context: CanvasRenderingContext2D, box: Box, draw: () => void): void {
+function within(context: Pen, box: Box, draw: () => void): void {
   context.save();
   context.translate(box.x, box.y);
   draw();
@@ -90,7 +91,7 @@ function within(context: CanvasRenderingContext2D, box: Box, draw: () => void): 
 }
 
 function drawSelection(
-  context: CanvasRenderingContext2D,
+  context: Pen,
   ink: Ink,
   box: Box,
   { view, selectedRows, selectedColumns, cross }: FigureContent,
@@ -134,7 +135,7 @@ function drawSelection(
 
 /** Bars along one axis; each stands for the cells of one pixel or more, and shows their largest. */
 function drawProfile(
-  context: CanvasRenderingContext2D,
+  context: Pen,
   ink: Ink,
   box: Box,
   { values, least }: Profile,
@@ -164,7 +165,7 @@ function drawProfile(
 }
 
 function drawPreview(
-  context: CanvasRenderingContext2D,
+  context: Pen,
   box: Box,
   preview: Thumbnails,
   { view, shape }: FigureContent,
@@ -184,7 +185,7 @@ function drawPreview(
 
 /** Draws everything and says what was read, reduced and missing. */
 export function drawFigure(
-  context: CanvasRenderingContext2D,
+  context: Pen,
   ink: Ink,
   layout: FigureLayout,
   painter: HeatMapPainter,
@@ -266,7 +267,7 @@ export function drawFigure(
 
 /** A bar that says what the colours mean, with its ends. */
 export function drawColorBar(
-  context: CanvasRenderingContext2D,
+  context: Pen,
   ink: Ink,
   box: Box,
   scale: ScaleSpec,

@@ -1,5 +1,6 @@
 /** A map as tiles on a canvas: any length, any zoom, never a value left out silently. */
 
+import type { Pen } from './pen';
 import { Lru } from './lru';
 import { paintBlock, type MaskRule, type Painted } from './paint';
 import { halve, transformBlock, type Block, type Transform } from './transform';
@@ -8,6 +9,9 @@ import { reduction, storedLevel, type Size, type Viewport } from './viewport';
 export const TILE = 256;
 const PAINTED_BYTES = 64 * 1024 * 1024;
 const REDUCED_BYTES = 16 * 1024 * 1024;
+
+/** A view of more tiles would not fit the cache, and read for minutes. */
+export const MAX_TILES = 256;
 
 export interface MapShape {
   rows: number;
@@ -36,6 +40,8 @@ export interface DrawReport {
   tiles: number;
   waiting: number;
   missing: number;
+  /** The view would need more tiles than may be read at once; none was drawn. */
+  tooLarge: boolean;
 }
 
 export class HeatMapPainter {
@@ -44,7 +50,7 @@ export class HeatMapPainter {
   readonly #reduced = new Lru<Block>(REDUCED_BYTES);
 
   draw(
-    context: CanvasRenderingContext2D,
+    context: Pen,
     screen: Size,
     view: Viewport,
     shape: MapShape,
@@ -54,10 +60,14 @@ export class HeatMapPainter {
   ): DrawReport {
     const factor = reduction(view, screen, pixelRatio);
     const level = storedLevel(factor, shape.levels);
-    const report: DrawReport = { factor, level, tiles: 0, waiting: 0, missing: 0 };
+    const report: DrawReport = { factor, level, tiles: 0, waiting: 0, missing: 0, tooLarge: false };
     const span = TILE * level;
     const lastRow = Math.ceil(Math.min(shape.rows, view.y + view.height) / span);
     const lastColumn = Math.ceil(Math.min(shape.columns, view.x + view.width) / span);
+    const [firstRow, firstColumn] = [Math.floor(view.y / span), Math.floor(view.x / span)];
+    if ((lastRow - firstRow) * (lastColumn - firstColumn) > MAX_TILES) {
+      return { ...report, tooLarge: true };
+    }
     const scaleX = screen.width / view.width;
     const scaleY = screen.height / view.height;
     context.save();
@@ -65,8 +75,8 @@ export class HeatMapPainter {
     context.rect(0, 0, screen.width, screen.height);
     context.clip();
     context.imageSmoothingEnabled = false;
-    for (let row = Math.floor(view.y / span); row < lastRow; ++row) {
-      for (let column = Math.floor(view.x / span); column < lastColumn; ++column) {
+    for (let row = firstRow; row < lastRow; ++row) {
+      for (let column = firstColumn; column < lastColumn; ++column) {
         ++report.tiles;
         const painted = this.#tile(level, factor, row, column, tiles, style);
         if (!painted) {

@@ -1,5 +1,6 @@
 /** Tables of numbers as coloured cells with labels, several side by side on one scale. */
 
+import type { Pen } from './pen';
 import { cellText } from './axes';
 import { cssColor, inkOn } from './color';
 import type { Ink } from './ink';
@@ -83,7 +84,7 @@ export interface MatrixLabels {
 }
 
 export function drawMatrices(
-  context: CanvasRenderingContext2D,
+  context: Pen,
   ink: Ink,
   layout: MatrixLayout,
   matrices: readonly Matrix[],

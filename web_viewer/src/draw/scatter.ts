@@ -1,5 +1,6 @@
 /** Heads as dots: a statistic across, the effect up, intervals as bars. */
 
+import type { Pen } from './pen';
 import type { Verdict } from '../model/effects';
 import { short } from '../model/numbers';
 import type { Ink } from './ink';
@@ -80,7 +81,7 @@ export function dotAt(
 }
 
 function drawFrame(
-  context: CanvasRenderingContext2D,
+  context: Pen,
   ink: Ink,
   size: Size,
   range: ScatterRange,
@@ -118,7 +119,7 @@ function drawFrame(
 
 /** Causal is filled, no effect crossed, undetermined hollow; without verdicts a plain dot. */
 export function drawMark(
-  context: CanvasRenderingContext2D,
+  context: Pen,
   verdict: Verdict | null,
   x: number,
   y: number,
@@ -152,7 +153,7 @@ export interface ScatterOptions {
 }
 
 export function drawScatter(
-  context: CanvasRenderingContext2D,
+  context: Pen,
   ink: Ink,
   size: Size,
   dots: readonly Dot[],

@@ -1,5 +1,6 @@
 /** Thumbnails of all heads, coloured once and kept on one canvas. */
 
+import type { Pen } from './pen';
 import { colorTable, type ColorMapName } from './color';
 import { placeOf, type ScaleKind } from './scale';
 
@@ -59,7 +60,7 @@ export function paintThumbnails(
 }
 
 export function drawThumbnail(
-  context: CanvasRenderingContext2D,
+  context: Pen,
   thumbnails: Thumbnails,
   index: number,
   x: number,

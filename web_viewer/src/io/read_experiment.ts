@@ -3,8 +3,8 @@
 import type { ExperimentData } from '../format/types';
 import { orAbsent, type Reading, type RunFile } from './run_file';
 
-/** Long arrays that only a download needs. */
-const SKIPPED = new Set(['per_prompt', 'spec_json']);
+/** An array of every prompt, of which the others are the estimates. */
+const SKIPPED = new Set(['per_prompt']);
 
 async function listOf(file: Reading, path: string): Promise<number[]> {
   const data = await orAbsent(file.numbers(path));

@@ -7,8 +7,9 @@ import type { Ink } from '../draw/ink';
 import { lookupTable, type ScaleSpec } from '../draw/scale';
 import { RAW } from '../draw/transform';
 import { clampView, fitAll, zoomAt, type Size, type Viewport } from '../draw/viewport';
+import { differencesOf } from '../model/differences';
 import { nameOf, parseHead } from '../model/heads';
-import { exact, signed } from '../model/numbers';
+import { exact, short, signed } from '../model/numbers';
 import { safeText, tokenLabel } from '../model/tokens';
 import {
   commonShape,
@@ -25,7 +26,7 @@ import { arrivals, cellValue } from '../state/tiles';
 import { divergingMap } from '../state/theme';
 import { adjust, choose, view } from '../state/view';
 import { table } from '../state/heads';
-import { mainRun, runs, stack } from '../state/workspace';
+import { experiments, mainRun, prompt, runs, stack } from '../state/workspace';
 import { Canvas, offsetOf } from '../ui/canvas';
 import { Absent, Pick } from '../ui/controls';
 import { ColorPicks } from './overview';
@@ -176,6 +177,43 @@ function PanelMap({ panel, a, b, see, cross, onCross }: PanelProps) {
   );
 }
 
+const SHOWN_DIFFERENCES = 8;
+
+/** The heads that a diff of two files names, each a step from its two maps. */
+function DiffLine() {
+  const found = experiments.value
+    .map(({ run, data }) => ({ run, differences: differencesOf(data) }))
+    .find(({ differences }) => differences !== null);
+  if (!found?.differences) return null;
+  const { a, b, method, metric, heads, equal } = found.differences;
+  const place = (id: string) => runs.value.findIndex(({ summary }) => summary.root.run_id === id);
+  const [first, second] = [place(a), place(b)];
+  const open = first >= 0 && second >= 0;
+  const show = (head: string) =>
+    choose({
+      mainFile: runs.value[first]!.summary.name,
+      head,
+      versus: `${second}:${prompt.value?.id ?? ''}:${head}`,
+    });
+  return (
+    <p class="diff-line">
+      <span class="muted">
+        {safeText(found.run.summary.name, 40)}: {method} {metric}
+      </span>
+      {heads.slice(0, SHOWN_DIFFERENCES).map(({ head, value }) => (
+        <button key={head} type="button" class="chip" disabled={!open} onClick={() => show(head)}>
+          {head} {short(value, 2)}
+        </button>
+      ))}
+      <span class="muted">
+        {heads.length === 0 && 'no map differs'}
+        {equal > 0 && heads.length > 0 && `${equal} heads are equal`}
+        {!open && '; open both captures beside it to see their maps'}
+      </span>
+    </p>
+  );
+}
+
 /** All panels share one window. */
 function setView(next: Viewport, screen: Size): void {
   const { rows, columns } = commonShape.peek()!;
@@ -266,6 +304,7 @@ export function CompareScreen() {
     return (
       <div class="overview">
         <Toolbar />
+        <DiffLine />
         <Absent title="There are no two maps to compare">
           <p>Choose a head, prompt and file for B whose attention map is stored.</p>
         </Absent>
@@ -284,6 +323,7 @@ export function CompareScreen() {
   return (
     <div class="head-screen">
       <Toolbar />
+      <DiffLine />
       <p class="banner">
         <strong>Attention is not effect.</strong>{' '}
         {effectSentence(index)

@@ -2,6 +2,8 @@
 
 import { drawColorBar, drawFigure, figureLayout } from '../draw/figure';
 import { LIGHT_INK } from '../draw/ink';
+import type { Pen } from '../draw/pen';
+import { SvgPen } from '../draw/svg';
 import { nameOf } from '../model/heads';
 import { exact, short } from '../model/numbers';
 import { safeText } from '../model/tokens';
@@ -32,43 +34,59 @@ function captionLines(): [string, string] {
   ];
 }
 
-/** A picture of what is seen, with axes, colour bar and caption, at 1, 2 or 4 times the size. */
-export function exportPng(ratio: number): void {
+const SIZE = { width: 900, height: 900 };
+
+/** What is seen with axes, colour bar and caption; false while some of it is on the way. */
+function drawAll(pen: Pen, ratio: number): boolean {
   const { rows, columns } = extent.peek();
-  const size = { width: 900, height: 900 };
-  const layout = figureLayout(size, columns, rows);
-  const canvas = document.createElement('canvas');
-  const bottom = layout.bottom.y + layout.bottom.height;
-  canvas.width = size.width * ratio;
-  canvas.height = (bottom + CAPTION) * ratio;
-  const context = canvas.getContext('2d')!;
-  context.scale(ratio, ratio);
-  context.fillStyle = LIGHT_INK.paper;
-  context.fillRect(0, 0, size.width, bottom + CAPTION);
-  const content = { ...figureContent(), cross: null };
-  const report = drawFigure(context, LIGHT_INK, layout, painter, content, ratio);
+  const layout = figureLayout(SIZE, columns, rows);
+  const bottom = bottomOf();
+  pen.fillStyle = LIGHT_INK.paper;
+  pen.fillRect(0, 0, SIZE.width, bottom + CAPTION);
+  const content = { ...figureContent(), cross: null, preview: null };
+  const report = drawFigure(pen, LIGHT_INK, layout, painter, content, ratio);
   if (report.waiting > 0) {
     notice.value = 'The map is still being read; try again in a moment.';
-    return;
+    return false;
   }
   const [first, second] = captionLines();
-  context.font = `12px ${LIGHT_INK.font}`;
-  context.textAlign = 'left';
-  context.textBaseline = 'top';
-  context.fillStyle = LIGHT_INK.text;
-  context.fillText(first, 12, bottom + 14, size.width - 230);
-  context.fillStyle = LIGHT_INK.muted;
   const level =
     report.factor > 1 ? ` One pixel: largest of ${report.factor} × ${report.factor}.` : '';
-  context.fillText(second + level, 12, bottom + 32, size.width - 230);
-  drawColorBar(
-    context,
-    LIGHT_INK,
-    { x: size.width - 200, y: bottom + 14, width: 180, height: 10 },
-    content.scale,
-    short,
-  );
+  pen.font = `12px ${LIGHT_INK.font}`;
+  pen.textAlign = 'left';
+  pen.textBaseline = 'top';
+  pen.fillStyle = LIGHT_INK.text;
+  pen.fillText(first, 12, bottom + 14, SIZE.width - 230);
+  pen.fillStyle = LIGHT_INK.muted;
+  pen.fillText(second + level, 12, bottom + 32, SIZE.width - 230);
+  const bar = { x: SIZE.width - 200, y: bottom + 14, width: 180, height: 10 };
+  drawColorBar(pen, LIGHT_INK, bar, content.scale, short);
+  return true;
+}
+
+function bottomOf(): number {
+  const { rows, columns } = extent.peek();
+  const { bottom } = figureLayout(SIZE, columns, rows);
+  return bottom.y + bottom.height;
+}
+
+/** A picture of what is seen, at 1, 2 or 4 times the size. */
+export function exportPng(ratio: number): void {
+  const canvas = document.createElement('canvas');
+  canvas.width = SIZE.width * ratio;
+  canvas.height = (bottomOf() + CAPTION) * ratio;
+  const context = canvas.getContext('2d')!;
+  context.scale(ratio, ratio);
+  if (!drawAll(context, ratio)) return;
   canvas.toBlob((blob) => blob && download(`${baseName()}.png`, blob), 'image/png');
+}
+
+/** The same with axes and text as vectors. */
+function exportSvg(): void {
+  const measure = document.createElement('canvas').getContext('2d')!;
+  const pen = new SvgPen(SIZE.width, bottomOf() + CAPTION, measure);
+  if (!drawAll(pen, 4)) return;
+  download(`${baseName()}.svg`, new Blob([pen.toString()], { type: 'image/svg+xml' }));
 }
 
 interface Window {
@@ -176,6 +194,7 @@ const ACTIONS: Record<string, { label: string; run: () => void }> = {
   png1: { label: 'PNG', run: () => exportPng(1) },
   png2: { label: 'PNG, 2×', run: () => exportPng(2) },
   png4: { label: 'PNG, 4×', run: () => exportPng(4) },
+  svg: { label: 'SVG', run: exportSvg },
   csv: { label: 'CSV of what is seen', run: exportCsv },
   npy: { label: 'NPY of what is seen', run: exportNpy },
   json: { label: 'JSON with provenance', run: exportJson },

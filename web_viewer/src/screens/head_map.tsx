@@ -30,6 +30,7 @@ import {
   mapScale,
   mapTable,
   maskRule,
+  prefetchNext,
   preview,
   storedValue,
   transform,
@@ -42,6 +43,9 @@ import { Canvas, offsetOf } from '../ui/canvas';
 
 /** Cells of a selection by dragging are listed in the URL, so there cannot be too many. */
 const MAX_SELECTED = 512;
+
+/** Cells across and down for which profiles follow the crosshair. */
+const MAX_PROFILE = 4096;
 
 export const painter = new HeatMapPainter();
 
@@ -56,7 +60,8 @@ export function shownValue(row: number, column: number): number | null {
 function profiles(rows: number, columns: number) {
   const cross = crosshair.value;
   const see = viewport.value;
-  if (cross) {
+  // Along a whole long map, the values under the crosshair would be read tile by tile.
+  if (cross && see.width + see.height <= MAX_PROFILE) {
     const [fromX, toX] = [Math.floor(see.x), Math.min(columns, Math.ceil(see.x + see.width))];
     const [fromY, toY] = [Math.floor(see.y), Math.min(rows, Math.ceil(see.y + see.height))];
     const along = new Float32Array(columns);
@@ -127,6 +132,9 @@ export function HeadMap() {
     if (place.map.width !== width || place.map.height !== height) mapSize.value = place.map;
     const done = drawFigure(context, ink, place, painter, figureContent(), devicePixelRatio);
     const parts: string[] = [];
+    if (done.tooLarge) {
+      parts.push('too large to be read at once, and the file has no coarser levels: zoom in');
+    }
     if (done.waiting > 0) parts.push(`reading tile ${done.tiles - done.waiting} of ${done.tiles}`);
     if (done.level > 1)
       parts.push(`level ×${done.level} (largest of ${done.level} × ${done.level} cells)`);
@@ -137,6 +145,7 @@ export function HeadMap() {
     if (done.factor > 1 && transform.value.rowFactor)
       parts.push('rescaled values are upper bounds here');
     report.value = parts.join(' · ');
+    if (done.waiting === 0 && !done.tooLarge) prefetchNext();
   }, []);
 
   useEffect(() => {

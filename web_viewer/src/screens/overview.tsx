@@ -24,7 +24,7 @@ import { Absent, Check, Fold, Pick, Snippet, Switch } from '../ui/controls';
 import { csv, download } from '../state/export';
 import { NotesExport } from './notes';
 import { HeadGrid, gridMode } from './overview_grid';
-import { HeadScatter } from './overview_scatter';
+import { exportScatter, HeadScatter } from './overview_scatter';
 import { effectSentence, verdictWords } from './head_words';
 
 export const SCALE_LABELS = { sqrt: '√', linear: 'linear', log: 'log', rank: 'rank' };
@@ -250,7 +250,12 @@ function ReadStatistic() {
     <Fold title="Take these numbers elsewhere">
       <button type="button" onClick={exportHeads}>
         CSV of all heads
-      </button>
+      </button>{' '}
+      {chosenEffects.value && (
+        <button type="button" onClick={exportScatter}>
+          Scatter as SVG
+        </button>
+      )}
       <Snippet
         text={h5pyStatistic(run.summary.name, id, stack.value.stack, column.id)}
         what="Code"

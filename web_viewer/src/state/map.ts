@@ -4,6 +4,7 @@ import { computed, effect, signal } from '@preact/signals';
 import type { MapInfo } from '../format/types';
 import { isStale } from '../io/errors';
 import { orAbsent } from '../io/run_file';
+import { MAX_TILES, TILE } from '../draw/heat_map';
 import { BUCKETS, countBuckets, lookupTable, rankFromCounts, type ScaleSpec } from '../draw/scale';
 import type { MaskRule } from '../draw/paint';
 import { RAW, sinkFactors, transformed, type Transform } from '../draw/transform';
@@ -195,6 +196,7 @@ const rankOf = computed(() => {
     const level = at.map.levels.at(-1) ?? 1;
     const rows = Math.ceil(at.map.shape[1] / level / 256);
     const columns = Math.ceil(at.map.shape[2] / level / 256);
+    if (rows * columns > MAX_TILES) return undefined;
     for (let r = 0; r < rows; ++r) {
       for (let c = 0; c < columns; ++c) {
         const block = tile(run.file, at.map, at.index, level, r, c);
@@ -242,3 +244,22 @@ export const preview = computed<Thumbnails | null>(() => {
   const own = { rows, columns, values: values.subarray(begin, begin + size) };
   return paintThumbnails(own, view.color.value, view.scale.value, at.map.causal);
 });
+
+/** Maps up to this length are read ahead: 16 tiles a head. */
+const PREFETCH_LENGTH = 1024;
+
+/** Reads the map of the next head while nothing else is wanted, so that stepping does not wait. */
+export function prefetchNext(): void {
+  const at = headMap.peek();
+  const run = mainRun.peek();
+  if (!at || !run || at.map.shape[1] > PREFETCH_LENGTH || at.map.shape[2] > PREFETCH_LENGTH) return;
+  const next = at.index + 1;
+  if (next >= at.map.shape[0]) return;
+  for (let row = 0; row * TILE < at.map.shape[1]; ++row) {
+    for (let column = 0; column * TILE < at.map.shape[2]; ++column) {
+      // Tiles that lie wholly behind a causal mask are not stored either.
+      if (at.map.causal && column > row) continue;
+      tile(run.file, at.map, next, 1, row, column, -1);
+    }
+  }
+}

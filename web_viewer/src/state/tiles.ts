@@ -50,6 +50,7 @@ export function tile(
   level: number,
   row: number,
   column: number,
+  priority = level,
 ): Block | null {
   const path = levelPath(map, level);
   const key = `${file.id}|${path}|${head}|${row}|${column}`;
@@ -60,7 +61,7 @@ export function tile(
   const rows = Math.min(TILE, extentAt(map.shape[1], level) - row * TILE);
   const columns = Math.min(TILE, extentAt(map.shape[2], level) - column * TILE);
   const slab = { start: [head, row * TILE, column * TILE], count: [1, rows, columns] };
-  file.numbers(path, slab, { lane: LANE, priority: level }).then(
+  file.numbers(path, slab, { lane: LANE, priority }).then(
     ({ values }) => {
       const floats = values instanceof Float32Array ? values : Float32Array.from(values);
       cache.set(key, { values: floats, rows, columns }, floats.byteLength);

@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { colorTable, inkOn } from '../../src/draw/color';
 import { labelStep } from '../../src/draw/axes';
+import { HeatMapPainter } from '../../src/draw/heat_map';
 import { Lru } from '../../src/draw/lru';
+import type { Pen } from '../../src/draw/pen';
+import { SvgPen } from '../../src/draw/svg';
 import { isMasked } from '../../src/draw/paint';
 import {
   bucketCentre,
@@ -13,7 +16,7 @@ import {
   ticks,
   BUCKETS,
 } from '../../src/draw/scale';
-import { halve, sinkFactors, transformBlock } from '../../src/draw/transform';
+import { halve, RAW, sinkFactors, transformBlock } from '../../src/draw/transform';
 import { clampView, fitAll, reduction, storedLevel, zoomAt } from '../../src/draw/viewport';
 
 test('colour maps begin and end as published, and get lighter all the way', () => {
@@ -170,4 +173,60 @@ test('what was used last is kept', () => {
     [lru.get('a'), lru.get('b'), lru.get('c'), lru.weight],
     ['A', undefined, 'C', 10],
   );
+});
+
+test('a view of more tiles than the cache holds is refused, not read', () => {
+  const painter = new HeatMapPainter();
+  const pen = { save() {}, restore() {}, beginPath() {}, rect() {}, clip() {} } as unknown as Pen;
+  const asked: number[] = [];
+  const draw = (levels: number[]) =>
+    painter.draw(
+      pen,
+      { width: 600, height: 600 },
+      fitAll(32768, 32768),
+      { rows: 32768, columns: 32768, levels },
+      (level) => {
+        asked.push(level);
+        return null;
+      },
+      {
+        data: '',
+        colors: '',
+        table: new Uint32Array(BUCKETS),
+        rule: {
+          causal: true,
+          window: 0,
+          queryPositions: null,
+          keyPositions: null,
+          hideFirst: false,
+        },
+        transform: RAW,
+      },
+      1,
+    );
+  assert.equal(draw([]).tooLarge, true);
+  assert.deepEqual(asked, []);
+  const { tooLarge, level, tiles, waiting } = draw([4, 16, 64]);
+  assert.deepEqual([tooLarge, level, tiles, waiting], [false, 64, 4, 4]);
+  assert.deepEqual(asked, [64, 64, 64, 64]);
+});
+
+test('the SVG pen places what it draws and escapes what it writes', () => {
+  const measure = { font: '', measureText: (text: string) => ({ width: 10 * text.length }) };
+  const pen = new SvgPen(200, 100, measure as unknown as CanvasRenderingContext2D);
+  pen.save();
+  pen.translate(10, 20);
+  pen.rotate(Math.PI / 2);
+  pen.fillStyle = '#123456';
+  pen.font = '12px "A<b" & c';
+  pen.fillText('<script>&"', 5, 0, 20);
+  pen.restore();
+  pen.globalAlpha = 0.5;
+  pen.strokeRect(1, 2, 3, 4);
+  const svg = pen.toString();
+  assert.match(svg, /matrix\(0 1 -1 0 10 20\)/);
+  assert.match(svg, /&lt;script>&amp;&quot;<\/text>/);
+  assert.match(svg, /textLength="20"/);
+  assert.match(svg, /opacity="0.5"><path d="M1 2h3v4h-3z" fill="none" stroke="#000"/);
+  assert.ok(!svg.includes('<script'));
 });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseFilter } from '../../src/model/filter';
 import { buildHeadTable, sortHeads, type HeadTable } from '../../src/model/heads';
+import { differencesOf } from '../../src/model/differences';
 import { headEffects, preferred } from '../../src/model/effects';
 import { labelsOf } from '../../src/model/labels';
 import { namedHeads } from '../../src/model/named';
@@ -285,4 +286,29 @@ test('results of any axes become grids with the names of the units', () => {
   const list = { ...data, axes: ['cell'] };
   list.numbers = { effect: { ...data.numbers.effect!, shape: [1, 4] } };
   assert.deepEqual([resultGrid(list)!.rows, resultGrid(list)!.names.length], [[], 4]);
+});
+
+test('a diff names the heads that differ, the largest first', () => {
+  const data = experiment(false);
+  data.attributes = { kind: 'diff', metric: '|b - a|' };
+  data.axes = ['cell'];
+  data.cells = [0, 1, 2].map((head) => `blocks.1.attn.hook_pattern/${head}`);
+  data.cells.push('blocks.1.hook_resid_pre');
+  data.heads = [0, 1, 2, -1];
+  data.methods = ['largest', 'mean'];
+  const values = Float64Array.from([0, 0.25, 0.5, 9, 0, 0.1, 0.2, 3]);
+  data.numbers = { effect: { shape: [2, 4], dtype: 'f64', values } };
+  data.texts = { spec_json: ['{"a":{"run_id":"x"},"b":{"run_id":"y"}}'] };
+  assert.deepEqual(differencesOf(data), {
+    a: 'x',
+    b: 'y',
+    method: 'largest',
+    metric: '|b - a|',
+    heads: [
+      { head: '1.2', value: 0.5 },
+      { head: '1.1', value: 0.25 },
+    ],
+    equal: 1,
+  });
+  assert.equal(differencesOf(experiment(true)), null);
 });
