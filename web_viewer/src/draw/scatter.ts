@@ -43,7 +43,7 @@ export function rangeOf(dots: readonly Dot[]): ScatterRange {
 
 const share = (value: number, [low, high]: [number, number]) => (value - low) / (high - low);
 
-export function pointOf(range: ScatterRange, size: Size, x: number, y: number) {
+function pointOf(range: ScatterRange, size: Size, x: number, y: number) {
   return {
     x: MARGIN.left + share(x, range.x) * (size.width - MARGIN.left - MARGIN.right),
     y: MARGIN.top + (1 - share(y, range.y)) * (size.height - MARGIN.top - MARGIN.bottom),

@@ -19,7 +19,7 @@ export interface Thumbnails {
 }
 
 /** An entry of the file is round(255·√w). */
-export const weightOf = (byte: number): number => (byte / 255) ** 2;
+const weightOf = (byte: number): number => (byte / 255) ** 2;
 
 export function paintThumbnails(
   overview: Overview,

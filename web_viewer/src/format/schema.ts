@@ -1,8 +1,6 @@
 /** Names of attnscope/1 (src/storage/SCHEMA.md of the repository). Nothing here reads a file. */
 
-export const SCHEMA_NAME = 'attnscope';
-export const SCHEMA_MAJOR = 1;
-export const SCHEMA_MINOR = 0;
+const SCHEMA_MAJOR = 1;
 
 export type StackName = 'self' | 'encoder' | 'decoder' | 'cross';
 export const STACKS: readonly StackName[] = ['self', 'encoder', 'decoder', 'cross'];
@@ -34,20 +32,6 @@ export function judgeSchema(schema: unknown, version: unknown): SchemaAnswer {
   const minor = Array.isArray(version) ? Number(version[1] ?? 0) : 0;
   if (major !== SCHEMA_MAJOR) return { kind: 'newer', version: `${major}.${minor}` };
   return { kind: 'ours', major, minor };
-}
-
-/** Hook names of the pattern of one layer, by stack. */
-export function patternName(stack: StackName, layer: number): string {
-  switch (stack) {
-    case 'self':
-      return `blocks.${layer}.attn.hook_pattern`;
-    case 'encoder':
-      return `encoder.${layer}.attn.hook_pattern`;
-    case 'decoder':
-      return `decoder.${layer}.attn.hook_pattern`;
-    case 'cross':
-      return `decoder.${layer}.cross_attn.hook_pattern`;
-  }
 }
 
 /** Stack and layer of a pattern's hook name; null for every other site. */

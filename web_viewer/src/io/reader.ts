@@ -16,7 +16,7 @@ import { halfToFloat } from './half';
 import type { Hdf5Metadata, Hdf5Module } from './hdf5_module';
 
 /** No request needs more at once; a damaged or hostile file may claim any size. */
-export const READ_LIMIT = 64 * 1024 * 1024;
+const READ_LIMIT = 64 * 1024 * 1024;
 const NAME_LIMIT = 100_000;
 const ATTRIBUTE_LIMIT = 1024 * 1024;
 const FILTER_LIMIT = 4;

@@ -43,7 +43,7 @@ const VERDICTS: Record<number, Verdict> = {
 /** The name of a stored verdict; null for a number of a later version. */
 export const verdictName = (stored: number): Verdict | null => VERDICTS[stored] ?? null;
 
-export const headKey = (layer: number, head: number): string => `${layer}.${head}`;
+const headKey = (layer: number, head: number): string => `${layer}.${head}`;
 
 /** Flat index of every unit that is one whole head; other units (sets, kv groups) are left out. */
 function headIndex(data: ExperimentData): Map<string, number> {

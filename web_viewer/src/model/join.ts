@@ -1,4 +1,4 @@
-/** Several files side by side: which belong to the same model, and which prompts are the same. */
+/** Several files side by side: which of them are of the same model. */
 
 import type { Attributes, RunSummary } from '../format/types';
 
@@ -11,13 +11,6 @@ export function modelKey(summary: RunSummary): string {
 }
 
 export const modelName = (summary: RunSummary): string => text(summary.model.name);
-
-export const sameModel = (a: RunSummary, b: RunSummary): boolean => modelKey(a) === modelKey(b);
-
-/** Position in `texts` of the prompt with this text, −1 if none has it. */
-export function findPrompt(texts: readonly string[], wanted: string): number {
-  return texts.indexOf(wanted);
-}
 
 export function sizeOf(model: Attributes, name: string): number {
   const value = model[name];

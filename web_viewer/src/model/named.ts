@@ -13,7 +13,7 @@ export interface NamedHead {
 }
 
 /** What a head attends to how loudly: the verdict's own measure where there is one. */
-export function loudness(table: HeadTable): Column | null {
+function loudness(table: HeadTable): Column | null {
   return table.columns.get('verdict_attention_mass') ?? table.columns.get('norm_weighted') ?? null;
 }
 

@@ -15,6 +15,7 @@ import {
   commonShape,
   differenceTile,
   formatVersus,
+  largestDifference,
   sideA,
   sideB,
   sideTile,
@@ -50,20 +51,13 @@ function keyLabelsOf(side: Side): string[] {
 }
 
 function scaleFor(panel: Panel): ScaleSpec {
-  return panel === 'difference'
-    ? {
-        kind: view.scale.value === 'linear' ? 'linear' : 'sqrt',
-        low: -1,
-        high: 1,
-        map: divergingMap(),
-        diverging: true,
-      }
-    : {
-        kind: view.scale.value === 'rank' ? 'sqrt' : view.scale.value,
-        low: 0,
-        high: 1,
-        map: view.color.value,
-      };
+  const kind = view.scale.value;
+  if (panel !== 'difference') {
+    return { kind: kind === 'rank' ? 'sqrt' : kind, low: 0, high: 1, map: view.color.value };
+  }
+  const top = view.domain.value === 'head' ? largestDifference.value : 1;
+  const shape = kind === 'linear' ? 'linear' : 'sqrt';
+  return { kind: shape, low: -top, high: top, map: divergingMap(), diverging: true };
 }
 
 function titleOf(side: Side): string {
@@ -105,7 +99,7 @@ function PanelMap({ panel, a, b, see, cross, onCross }: PanelProps) {
         preview: null,
         style: {
           data: files.join('|'),
-          colors: `${scale.kind}|${scale.map}`,
+          colors: `${scale.kind}|${scale.high}|${scale.map}`,
           table: lookupTable(scale),
           rule: {
             causal: map.causal,
@@ -278,6 +272,15 @@ function Toolbar() {
         Swap
       </button>
       <span class="spring" />
+      <Pick
+        label="Range of A − B"
+        value={view.domain.value}
+        options={[
+          { value: 'unit', label: '−1 to 1' },
+          { value: 'head', label: 'to the largest' },
+        ]}
+        onPick={(domain) => choose({ domain: domain as 'unit' })}
+      />
       <ColorPicks />
     </div>
   );
@@ -350,7 +353,7 @@ export function CompareScreen() {
         {at && values && values.a !== null && values.b !== null
           ? `query ${at.row} ${labelsOf(a)[at.row] ?? ''} → key ${at.column} ${keyLabelsOf(a)[at.column] ?? ''}: ` +
             `A ${exact(values.a)}, B ${exact(values.b)}, A − B ${signed(values.a - values.b, 4)}`
-          : 'Point at a cell to read both stored values. Colours: 0 to 1; the difference −1 to 1.'}
+          : `Point at a cell to read both stored values. Colours: 0 to 1; A − B up to ±${short(scaleFor('difference').high)}.`}
       </p>
     </div>
   );

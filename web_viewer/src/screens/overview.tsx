@@ -24,10 +24,11 @@ import { Absent, Check, Fold, Pick, Snippet, Switch } from '../ui/controls';
 import { csv, download } from '../state/export';
 import { NotesExport } from './notes';
 import { HeadGrid, gridMode } from './overview_grid';
+import { HeadList } from './overview_table';
 import { exportScatter, HeadScatter } from './overview_scatter';
 import { effectSentence, verdictWords } from './head_words';
 
-export const SCALE_LABELS = { sqrt: '√', linear: 'linear', log: 'log', rank: 'rank' };
+const SCALE_LABELS = { sqrt: '√', linear: 'linear', log: 'log', rank: 'rank' };
 
 function Toolbar() {
   const { columns } = table.value;
@@ -60,8 +61,9 @@ function Toolbar() {
             title: 'What changes without the head (t)',
             disabled: !columns.has('effect'),
           },
+          { value: 'table', label: 'Table', title: 'All numbers, one line a head (t)' },
         ]}
-        onPick={(show) => choose({ show: show as 'map' | 'statistic' | 'effect' })}
+        onPick={(show) => choose({ show: show as 'map' })}
       />
       <Pick
         label="Statistic"
@@ -117,7 +119,7 @@ function Toolbar() {
         </span>
       )}
       <span class="spring" />
-      <ColorPicks />
+      {mode !== 'table' && <ColorPicks />}
     </div>
   );
 }
@@ -212,7 +214,7 @@ function Selected() {
   );
 }
 
-export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 function EffectPicks() {
   const all = allEffects.value;
@@ -279,7 +281,7 @@ export function Overview() {
     <div class="overview">
       <Toolbar />
       <div class="columns">
-        <HeadGrid />
+        {gridMode() === 'table' ? <HeadList /> : <HeadGrid />}
         <aside>
           <Selected />
           <FirstLook brief={selected.value >= 0} />

@@ -32,8 +32,9 @@ import { describeHead } from './head_words';
 import { HeadTip } from './head_tip';
 
 /** What the grid can show here: thumbnails need an overview in the file. */
-export function gridMode(): 'map' | 'statistic' | 'effect' {
+export function gridMode(): 'map' | 'statistic' | 'effect' | 'table' {
   const wanted = view.show.value;
+  if (wanted === 'table') return wanted;
   const has = {
     // Pictures are of one prompt; means over several have none.
     map: stack.value?.overview != null && !showsMeans.value,
@@ -51,7 +52,7 @@ function columnScale(values: Float64Array, share: boolean, map: ColorMapName): S
   return { kind: 'linear', low, high, map };
 }
 
-export function effectScale(values: Float64Array): ScaleSpec {
+function effectScale(values: Float64Array): ScaleSpec {
   const top = values.reduce((most, v) => (Number.isNaN(v) ? most : Math.max(most, Math.abs(v))), 0);
   return { kind: 'linear', low: -top, high: top, map: divergingMap(), diverging: true };
 }

@@ -33,7 +33,7 @@ export const dots = () => {
   });
 };
 
-export const correlation = () =>
+const correlation = () =>
   rankCorrelation(statistic.value?.values ?? [], table.value.columns.get('size')?.values ?? []);
 
 /** The scatter as a picture for a paper. */

@@ -3,11 +3,12 @@
 import { computed, effect, signal } from '@preact/signals';
 import { readPrompt } from '../io/read_prompt';
 import type { PromptData } from '../format/types';
+import { MAX_TILES, TILE } from '../draw/heat_map';
 import type { Block } from '../draw/transform';
 import { nameOf, parseHead, type HeadRef } from '../model/heads';
 import { findMap, headMap, type HeadMap } from './map';
 import { shownHead } from './selection';
-import { tile } from './tiles';
+import { arrivals, tile } from './tiles';
 import { view } from './view';
 import { failWith, mainRun, prompt, runs, stack, type OpenRun } from './workspace';
 
@@ -122,4 +123,24 @@ export const commonShape = computed(() => {
     columns: Math.min(a[2], b[2]),
     equal: a[1] === b[1] && a[2] === b[2],
   };
+});
+
+/** The largest difference of what is here; 1 where the map is too long to be read as a whole. */
+export const largestDifference = computed<number>(() => {
+  const [a, b] = [sideA.value, sideB.value];
+  const shape = commonShape.value;
+  arrivals.value;
+  if (!a || !b || !shape) return 1;
+  const rows = Math.ceil(shape.rows / TILE);
+  const columns = Math.ceil(shape.columns / TILE);
+  if (rows * columns > MAX_TILES / 2) return 1;
+  let most = 0;
+  for (let row = 0; row < rows; ++row) {
+    for (let column = 0; column < columns; ++column) {
+      for (const value of differenceTile(a, b, 1, row, column)?.values ?? []) {
+        if (Math.abs(value) > most) most = Math.abs(value);
+      }
+    }
+  }
+  return most || 1;
 });

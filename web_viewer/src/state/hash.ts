@@ -96,7 +96,7 @@ export const FIELDS = {
   stack: choice('a', ['self', 'encoder', 'decoder', 'cross']),
   head: text('h'),
   statistic: text('st'),
-  show: choice('g', ['map', 'statistic', 'effect']),
+  show: choice('g', ['map', 'statistic', 'effect', 'table']),
   sort: text('o'),
   ascending: flag('up', false),
   filter: text('f'),
@@ -128,7 +128,7 @@ type ValueOf<F> = F extends Field<infer T> ? T : never;
 export type ViewState = { -readonly [K in keyof typeof FIELDS]: ValueOf<(typeof FIELDS)[K]> };
 export type FieldName = keyof ViewState;
 
-export const HASH_VERSION = '1';
+const HASH_VERSION = '1';
 
 export const FIELD_NAMES = Object.keys(FIELDS) as FieldName[];
 

@@ -16,7 +16,7 @@ export const KEYS: readonly { keys: string; what: string }[] = [
   },
   { keys: 'Enter', what: 'open the selected head' },
   { keys: 'Esc', what: 'clear a selection, else go back to the overview' },
-  { keys: 't', what: 'overview: maps, statistic, effect' },
+  { keys: 't', what: 'overview: maps, statistic, effect, table' },
   { keys: '[ ]', what: 'sort by the previous, next statistic' },
   { keys: 'm b v', what: 'head: map, lines, text' },
   { keys: 'k', what: 'hide the first token' },
@@ -56,7 +56,8 @@ const ACTIONS: Record<string, () => void> = {
   ArrowDown: () => stepHead(1, 0),
   Escape: escape,
   Enter: () => choose({ screen: 'head' }),
-  t: () => choose({ show: after(['map', 'statistic', 'effect'] as const, view.show.peek()) }),
+  t: () =>
+    choose({ show: after(['map', 'statistic', 'effect', 'table'] as const, view.show.peek()) }),
   '[': () => cycleSort(-1),
   ']': () => cycleSort(1),
   m: () => choose({ view: 'map', screen: 'head' }),

@@ -26,7 +26,7 @@ export function forgetQueuedTiles(): void {
   client.advance(LANE);
 }
 
-export const levelPath = (map: MapInfo, level: number): string =>
+const levelPath = (map: MapInfo, level: number): string =>
   level === 1
     ? map.path
     : map.path.replace(
@@ -41,7 +41,7 @@ function stackOf(map: MapInfo): string {
 }
 
 /** Extent of a map at a level. */
-export const extentAt = (cells: number, level: number): number => Math.ceil(cells / level);
+const extentAt = (cells: number, level: number): number => Math.ceil(cells / level);
 
 export function tile(
   file: RunFile,

@@ -36,7 +36,7 @@ export const notice = signal<string>('');
 
 let nextId = 1;
 
-export function fail(name: string, code: Failure['code'], message: string): void {
+function fail(name: string, code: Failure['code'], message: string): void {
   if (failures.peek().some((known) => known.name === name && known.message === message)) return;
   failures.value = [...failures.value, { id: nextId++, name, code, message }];
 }

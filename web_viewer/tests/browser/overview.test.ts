@@ -198,3 +198,25 @@ for (const [layout, make] of [
     }),
   );
 }
+
+test(
+  'the table of heads is sorted by its headings and opens heads',
+  { skip: without('command') },
+  () =>
+    withViewer(async (viewer) => {
+      const { page } = viewer;
+      await viewer.open([capture(), verdict()], '#v=1&g=table');
+      const { columns } = await viewer.heads();
+      const name = (at: number) => `${Math.floor(at / 8)}.${at % 8}`;
+      const byEntropy = columns
+        .entropy!.map((value, at) => ({ value, at }))
+        .sort((a, b) => b.value - a.value || a.at - b.at);
+      const first = page.locator('.head-list tbody tr th').first();
+      await page.getByRole('button', { name: 'entropy', exact: true }).click();
+      assert.equal(await first.innerText(), name(byEntropy[0]!.at));
+      await page.getByRole('button', { name: /^entropy/ }).click();
+      assert.equal(await first.innerText(), name(byEntropy.at(-1)!.at));
+      await first.getByRole('button').click();
+      assert.equal((await viewer.state()).head, name(byEntropy.at(-1)!.at));
+    }),
+);

@@ -12,6 +12,7 @@ const VIEWS: Record<string, string> = {
   overview: '#v=1',
   sorted: '#v=1&o=size&h=3.1',
   effect: '#v=1&g=effect&h=3.1&pd=1',
+  table: '#v=1&g=table&o=size',
   head: '#v=1&s=head&h=3.1&p=p000003',
   lines: '#v=1&s=head&h=3.1&p=p000003&w=lines',
   text: '#v=1&s=head&h=3.1&p=p000003&w=text&q=17&j=10,11',
