@@ -9,7 +9,7 @@ import type {
   StackData,
   Tokens,
 } from '../format/types';
-import { orAbsent, type Reading } from './run_file';
+import { orAbsent, orTooLarge, readColumn, type Reading } from './run_file';
 
 const listOf = (values: NumberArray | undefined): number[] => (values ? Array.from(values) : []);
 
@@ -92,7 +92,8 @@ async function readStack(
       optional('n_heads', (at) => file.numbers(at)),
       optional('head_stats', (at) => file.numbers(at)),
       optional('head_stats', (at) => file.attributes(at)),
-      optional('overview', (at) => file.numbers(at)),
+      // Without it the grid shows statistics.
+      optional('overview', (at) => orTooLarge(file.numbers(at))),
       optional('row_stats', (at) => file.attributes(at)),
       optional('topk_index', (at) => file.describe(at)),
       names.has('pyramid') ? readLevels(file, path) : new Map<number, number[]>(),
@@ -170,7 +171,7 @@ export async function readPackedTable(file: Reading, count: number): Promise<Pro
       if (!info || info.shape[0] !== count) return;
       columns[name] =
         info.dtype === 'text'
-          ? await file.texts(path)
+          ? await readColumn(file, path, count)
           : Array.from((await file.numbers(path)).values, String);
     }),
   );
@@ -223,27 +224,52 @@ export interface PromptStats {
   values: Float32Array;
 }
 
-export async function readPackedStats(
-  file: Reading,
-  stack: StackName,
-): Promise<PromptStats | null> {
+/** Statistics of more prompts than this would fill the memory of the page. */
+const STATS_BYTES = 256 * 1024 * 1024;
+const PART_BYTES = 16 * 1024 * 1024;
+
+/** What the statistics of a packed file are of; null where it has none. */
+async function describePacked(file: Reading, stack: StackName) {
   const path = `/packed/attention/${stack}`;
-  const [stats, attributes, layers, counts] = await Promise.all([
-    orAbsent(file.numbers(`${path}/head_stats`)),
+  const info = await file.describe(`${path}/head_stats`);
+  if (!info || info.shape.length !== 4) return null;
+  const [attributes, layers, counts] = await Promise.all([
     file.attributes(`${path}/head_stats`),
     orAbsent(file.numbers(`${path}/layers`)),
     orAbsent(file.numbers(`${path}/n_heads`)),
   ]);
-  if (!stats) return null;
+  const [prompts, layerCount, width, statistics] = info.shape as [number, number, number, number];
   return {
-    stack,
-    prompts: stats.shape[0] ?? 0,
-    layers: listOf(layers?.values),
-    headCounts: listOf(counts?.values),
-    width: stats.shape[2] ?? 0,
+    prompts,
+    size: layerCount * width * statistics,
+    shared: {
+      stack,
+      layers: listOf(layers?.values),
+      headCounts: listOf(counts?.values),
+      width,
+    },
     names: textsOf(attributes.names),
-    values: Float32Array.from(stats.values),
+    read: async (first: number, count: number) => {
+      const slab = { start: [first, 0, 0, 0], count: [count, layerCount, width, statistics] };
+      return (await file.numbers(`${path}/head_stats`, slab)).values;
+    },
   };
+}
+
+/** All statistics of a packed file; null where it has none, or more than memory should hold. */
+export async function readPackedStats(
+  file: Reading,
+  stack: StackName,
+): Promise<PromptStats | null> {
+  const packed = await describePacked(file, stack);
+  if (!packed || packed.prompts * packed.size * 4 > STATS_BYTES) return null;
+  const { prompts, size, shared, names, read } = packed;
+  const values = new Float32Array(prompts * size);
+  const step = Math.max(1, Math.floor(PART_BYTES / (4 * size)));
+  for (let first = 0; first < prompts; first += step) {
+    values.set(await read(first, Math.min(step, prompts - first)), first * size);
+  }
+  return { ...shared, prompts, names, values };
 }
 
 /** The same of the per-prompt layout; null unless all prompts have statistics of one shape. */
@@ -289,16 +315,12 @@ export async function readPackedPrompt(
   const tokens = await readPackedTokens(file, offsets.values[0] ?? 0, offsets.values[1] ?? 0);
   const data = await Promise.all(
     stacks.map(async (stack): Promise<StackData | null> => {
-      const all = await readPackedStats(file, stack);
-      if (!all || all.prompts === 0) return null;
-      const size = all.values.length / all.prompts;
+      const packed = await describePacked(file, stack);
+      if (!packed) return null;
       return {
-        stack,
-        layers: all.layers,
-        headCounts: all.headCounts,
-        width: all.width,
-        statNames: all.names,
-        headStats: all.values.slice(index * size, (index + 1) * size),
+        ...packed.shared,
+        statNames: packed.names,
+        headStats: Float32Array.from(await packed.read(index, 1)),
         overview: null,
         rowStatNames: [],
         topCount: 0,

@@ -107,3 +107,25 @@ export async function orAbsent<T>(promise: Promise<T>): Promise<T | null> {
     throw error;
   }
 }
+
+/** Rows of a long column are read in parts, for one request has a limit. */
+const ROWS_AT_ONCE = 2000;
+
+export async function readColumn(file: Reading, path: string, count: number): Promise<string[]> {
+  const out: string[] = [];
+  for (let begin = 0; begin < count; begin += ROWS_AT_ONCE) {
+    const part = { start: [begin], count: [Math.min(ROWS_AT_ONCE, count - begin)] };
+    out.push(...(await file.texts(path, part)));
+  }
+  return out;
+}
+
+/** The value, or null where it is absent or more than can be read at once. */
+export async function orTooLarge<T>(promise: Promise<T>): Promise<T | null> {
+  try {
+    return await promise;
+  } catch (error) {
+    if (error instanceof IoError && ['absent', 'too_large'].includes(error.code)) return null;
+    throw error;
+  }
+}

@@ -46,25 +46,28 @@ export interface Means {
  */
 export function meansOver(values: Float32Array, prompts: number, chosen: readonly number[]): Means {
   const size = prompts === 0 ? 0 : values.length / prompts;
-  const means = new Float32Array(size);
-  const deviations = new Float32Array(size);
+  const means = new Float64Array(size);
+  const squares = new Float64Array(size);
   const counts = new Uint32Array(size);
-  for (let entry = 0; entry < size; ++entry) {
-    let [count, mean, squares] = [0, 0, 0];
-    // Welford's update, which does not subtract large sums.
-    for (const prompt of chosen) {
+  for (const prompt of chosen) {
+    for (let entry = 0; entry < size; ++entry) {
       const value = values[prompt * size + entry]!;
       if (Number.isNaN(value)) continue;
-      ++count;
-      const step = value - mean;
-      mean += step / count;
-      squares += step * (value - mean);
+      // Welford's update, which does not subtract large sums.
+      const step = value - means[entry]!;
+      means[entry]! += step / ++counts[entry]!;
+      squares[entry]! += step * (value - means[entry]!);
     }
-    means[entry] = count > 0 ? mean : NaN;
-    deviations[entry] = count > 1 ? Math.sqrt(squares / (count - 1)) : NaN;
-    counts[entry] = count;
   }
-  return { means, deviations, counts };
+  const deviations = Float32Array.from(squares, (sum, entry) => {
+    const count = counts[entry]!;
+    return count > 1 ? Math.sqrt(sum / (count - 1)) : NaN;
+  });
+  return {
+    means: Float32Array.from(means, (mean, entry) => (counts[entry]! > 0 ? mean : NaN)),
+    deviations,
+    counts,
+  };
 }
 
 /** Prompts with the largest values of one entry, at most `limit`. */

@@ -7,7 +7,7 @@ import { modelName } from '../model/join';
 import { found, stepFound } from '../state/focus';
 import { table } from '../state/heads';
 import { screenKeys } from '../state/keys';
-import { currentRows, headMap } from '../state/map';
+import { currentRows, drawnMaps, headMap, isMean } from '../state/map';
 import { shownHead, stepHead } from '../state/selection';
 import { adjust, choose, view } from '../state/view';
 import { allEffects, mainRun, prompt, stack } from '../state/workspace';
@@ -28,7 +28,7 @@ function Banner({ index }: { index: number }) {
       <strong>Attention is not effect.</strong>{' '}
       {effect ? (
         <>
-          For this head, {effectSentence(index)}
+          For head {nameOf(table.value.heads[index]!)}, {effectSentence(index)}
           {effect.verdict && (
             <>
               ; verdict: <b>{verdictWords(effect)}</b>
@@ -70,7 +70,7 @@ function Toolbar() {
         >
           ‹
         </button>
-        <h2>Head {name}</h2>
+        <h2>{isMean.value ? `Mean of ${drawnMaps.value.length}` : `Head ${name}`}</h2>
         <button
           type="button"
           aria-label="Next head"
@@ -102,16 +102,24 @@ function Toolbar() {
         label="hide first token"
         title="Leave out what goes to the first token and rescale the rest of each row to sum to one (k)"
         checked={!view.sink.value}
-        disabled={rows !== null && !rows.columns.has('sink')}
+        disabled={isMean.value || (rows !== null && !rows.columns.has('sink'))}
         onChange={(hide) => choose({ sink: !hide })}
       />
       <Check
         label="weigh by value"
         title="Each weight times the length of what its key’s value adds to the residual stream"
         checked={view.valueWeighted.value}
-        disabled={rows !== null && !rows.valueNorm}
+        disabled={isMean.value || (rows !== null && !rows.valueNorm)}
         onChange={(valueWeighted) => choose({ valueWeighted })}
       />
+      {view.tray.value.length > 1 && view.view.value === 'map' && (
+        <Check
+          label={`mean of tray (${view.tray.value.length})`}
+          title="The mean of the stored maps of the heads in the tray (h)"
+          checked={view.trayMean.value}
+          onChange={(trayMean) => choose({ trayMean })}
+        />
+      )}
       <label class="filter">
         <span>Find</span>
         <input

@@ -11,7 +11,7 @@ import { topPrompts } from '../model/prompts';
 import { safeText } from '../model/tokens';
 import { crosshair, extent, keyLabels, queryLabels, setViewport, viewport } from '../state/focus';
 import { table } from '../state/heads';
-import { currentRows, headMap, preview, storedValue, transform } from '../state/map';
+import { currentRows, headMap, isMean, preview, storedValue, transform } from '../state/map';
 import { promptStats, promptTable, showsMeans } from '../state/prompts';
 import { shownHead, statistic, toggleTray } from '../state/selection';
 import { arrivals } from '../state/tiles';
@@ -85,7 +85,7 @@ function Readout() {
           <td>{keyLabels.value[cross.column]}</td>
         </tr>
         <tr>
-          <th scope="row">stored weight</th>
+          <th scope="row">{isMean.value ? 'mean of stored' : 'stored weight'}</th>
           <td class="value">{stored === null ? '…' : exact(stored)}</td>
         </tr>
         {shown === null && stored !== null && (
@@ -146,7 +146,7 @@ function Sums() {
 function StrongestKeys() {
   const rows = currentRows.value;
   const query = crosshair.value?.row ?? view.queries.value[0];
-  if (!rows?.topIndex || !rows.topValue || query === undefined) return null;
+  if (isMean.value || !rows?.topIndex || !rows.topValue || query === undefined) return null;
   const list: { key: number; weight: number }[] = [];
   for (let i = 0; i < Math.min(5, rows.topCount); ++i) {
     const key = rows.topIndex[query * rows.topCount + i] ?? -1;
@@ -183,7 +183,8 @@ function Statistics({ index, kind }: { index: number; kind: Column['kind'] }) {
   });
   if (rows.length === 0) return null;
   const here = showsMeans.value ? 'Means over prompts' : 'Over all rows of this prompt';
-  const title = kind === 'measure' ? 'On the prompts of the verdict' : here;
+  const of = isMean.value ? `Head ${nameOf(shownHead.value!)}: ` : '';
+  const title = of + (kind === 'measure' ? 'On the prompts of the verdict' : here);
   return (
     <section aria-label={title}>
       <h2>{title}</h2>

@@ -9,7 +9,7 @@ import { exact, short } from '../model/numbers';
 import { safeText } from '../model/tokens';
 import { extent, keyLabels, queryLabels, viewport } from '../state/focus';
 import { csv, download, npy } from '../state/export';
-import { headMap, mapScale, storedValue } from '../state/map';
+import { drawnMaps, headMap, mapScale, storedValue } from '../state/map';
 import { notice, mainRun, prompt, stack } from '../state/workspace';
 import { copyText, Pick } from '../ui/controls';
 import { figureContent, painter } from './head_map';
@@ -26,10 +26,12 @@ function baseName(): string {
 function captionLines(): [string, string] {
   const run = mainRun.peek()!;
   const { head, map } = headMap.peek()!;
+  const means = drawnMaps.peek().map((drawn) => nameOf(drawn.head));
+  const what = means.length > 1 ? `mean of heads ${means.join(', ')}` : `head ${nameOf(head)}`;
   const text = safeText(prompt.peek()?.text ?? '', 90);
   const scale = mapScale.peek();
   return [
-    `${run.summary.model.name ?? ''} head ${nameOf(head)}, ${stack.peek()?.stack} attention. ${text}`,
+    `${run.summary.model.name ?? ''} ${what}, ${stack.peek()?.stack} attention. ${text}`,
     `Scale ${scale.kind}, 0 to ${short(scale.high)}; stored as ${map.mapDtype}. attnscope ${run.summary.root.tool_version ?? ''}`,
   ];
 }
@@ -176,7 +178,7 @@ function exportJson(): void {
     prompt: { id: prompt.peek()?.id, text: prompt.peek()?.text },
     dataset: at.map.path,
     index: at.index,
-    head: nameOf(at.head),
+    heads: drawnMaps.peek().map((drawn) => nameOf(drawn.head)),
     queries: window.rows,
     keys: window.columns,
     query_tokens: window.rows.map((q) => queryLabels.peek()[q]),

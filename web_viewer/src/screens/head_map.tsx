@@ -26,7 +26,9 @@ import {
   colorVersion,
   currentRows,
   dataVersion,
+  drawnTile,
   headMap,
+  isMean,
   mapScale,
   mapTable,
   maskRule,
@@ -36,9 +38,8 @@ import {
   transform,
 } from '../state/map';
 import { viewStatus } from '../state/status';
-import { arrivals, tile } from '../state/tiles';
+import { arrivals } from '../state/tiles';
 import { choose, view } from '../state/view';
-import { mainRun } from '../state/workspace';
 import { Canvas, offsetOf } from '../ui/canvas';
 
 /** Cells of a selection by dragging are listed in the URL, so there cannot be too many. */
@@ -71,7 +72,8 @@ function profiles(rows: number, columns: number) {
     const least = mapScale.value.high / 50;
     return { rowProfile: { values: down, least }, columnProfile: { values: along, least } };
   }
-  const data = currentRows.value;
+  // What the file sums up is of one head, and so not of a mean.
+  const data = isMean.value ? null : currentRows.value;
   const strongest = data?.columns.get('max');
   return {
     rowProfile: strongest ? { values: strongest, least: 0 } : null,
@@ -80,14 +82,12 @@ function profiles(rows: number, columns: number) {
 }
 
 export function figureContent() {
-  const run = mainRun.value!;
-  const { map, index } = headMap.value!;
+  const { map } = headMap.value!;
   const { rows, columns } = extent.value;
   return {
     view: viewport.value,
     shape: { rows, columns, levels: map.levels },
-    tiles: (level: number, row: number, column: number) =>
-      tile(run.file, map, index, level, row, column),
+    tiles: drawnTile,
     preview: transform.value === RAW ? preview.value : null,
     style: {
       data: dataVersion.value,

@@ -114,6 +114,7 @@ export const FIELDS = {
   keys: positions('j'),
   search: text('n'),
   tray: words('tray'),
+  trayMean: flag('tm', false),
   versus: text('vs'),
   side: choice('ab', ['a', 'b', 'difference']),
   array: text('ar'),

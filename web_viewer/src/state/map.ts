@@ -7,9 +7,9 @@ import { orAbsent } from '../io/run_file';
 import { MAX_TILES, TILE } from '../draw/heat_map';
 import { BUCKETS, countBuckets, lookupTable, rankFromCounts, type ScaleSpec } from '../draw/scale';
 import type { MaskRule } from '../draw/paint';
-import { RAW, sinkFactors, transformed, type Transform } from '../draw/transform';
+import { RAW, sinkFactors, transformed, type Block, type Transform } from '../draw/transform';
 import { paintThumbnails, type Thumbnails } from '../draw/thumbnails';
-import type { HeadRef } from '../model/heads';
+import { parseHead, type HeadRef } from '../model/heads';
 import { shownHead } from './selection';
 import { arrivals, cellValue, forgetQueuedTiles, tile } from './tiles';
 import { view } from './view';
@@ -42,6 +42,41 @@ export const headMap = computed<HeadMap | null>(() => {
   const head = shownHead.value;
   return data && head ? findMap(data.maps, data.layers, head) : null;
 });
+
+/** The maps that are drawn: that of the head, or those of the tray whose mean is asked for. */
+export const drawnMaps = computed<HeadMap[]>(() => {
+  const own = headMap.value;
+  const data = stack.value;
+  if (!own || !data) return [];
+  if (!view.trayMean.value) return [own];
+  const [, rows, columns] = own.map.shape;
+  const all = view.tray.value
+    .map(parseHead)
+    .map((head) => head && findMap(data.maps, data.layers, head))
+    .filter((map) => map !== null)
+    // Layers of other windows or subsets have other cells.
+    .filter(({ map }) => map.shape[1] === rows && map.shape[2] === columns);
+  return all.length > 1 ? all : [own];
+});
+
+/** Whether the picture is a mean; values of single heads are then not what is seen. */
+export const isMean = computed<boolean>(() => drawnMaps.value.length > 1);
+
+/** A tile of what is drawn. */
+export function drawnTile(level: number, row: number, column: number): Block | null {
+  const run = mainRun.value;
+  const maps = drawnMaps.value;
+  if (!run) return null;
+  const blocks = maps.map(({ map, index }) => tile(run.file, map, index, level, row, column));
+  const [first] = blocks;
+  if (!first || blocks.length === 1) return first ?? null;
+  const values = new Float32Array(first.values.length);
+  for (const block of blocks) {
+    if (!block) return null;
+    for (let i = 0; i < values.length; ++i) values[i]! += block.values[i]! / blocks.length;
+  }
+  return { ...first, values };
+}
 
 /** Statistics of the rows of one head, by name; null until they are read or if there are none. */
 export interface RowData {
@@ -141,6 +176,7 @@ export const currentRows = computed<RowData | null>(() => {
 });
 
 export const transform = computed<Transform>(() => {
+  if (isMean.value) return RAW;
   const rows = currentRows.value;
   const sink = rows?.columns.get('sink');
   const hideFirst = !view.sink.value && sink !== undefined;
@@ -213,6 +249,7 @@ export const mapTable = computed<Uint32Array>(() => lookupTable(mapScale.value, 
 export const dataVersion = computed<string>(() => {
   const at = headMap.value;
   const parts: unknown[] = [mainRun.value?.file.id, at?.map.path, at?.index];
+  if (isMean.value) parts.push(...drawnMaps.value.map(({ map, index }) => `${map.path}.${index}`));
   if (transform.value !== RAW) {
     parts.push(currentRows.value?.key, view.sink.value, view.valueWeighted.value);
   }
@@ -225,19 +262,25 @@ export const colorVersion = computed<string>(() => {
   return [kind, high, map, kind === 'rank' ? arrivals.value : ''].join('|');
 });
 
-/** Exact stored value of a cell, null while it is read. */
+/** Exact stored value of a cell (of a mean: the mean of those), null while it is read. */
 export function storedValue(row: number, column: number): number | null {
-  const at = headMap.value;
   const run = mainRun.value;
-  if (!at || !run) return null;
-  return cellValue(run.file, at.map, at.index, row, column);
+  const maps = drawnMaps.value;
+  if (!run || maps.length === 0) return null;
+  let sum = 0;
+  for (const { map, index } of maps) {
+    const value = cellValue(run.file, map, index, row, column);
+    if (value === null) return null;
+    sum += value;
+  }
+  return sum / maps.length;
 }
 
 /** The overview of the head on screen alone: for the minimap, and while tiles are on their way. */
 export const preview = computed<Thumbnails | null>(() => {
   const data = stack.value;
   const at = headMap.value;
-  if (!data?.overview || !at) return null;
+  if (!data?.overview || !at || isMean.value) return null;
   const { rows, columns, values } = data.overview;
   const size = rows * columns;
   const begin = (at.row * data.width + at.head.head) * size;

@@ -12,7 +12,7 @@ import {
 } from '../io/read_prompt';
 import { findPrompts, meansOver, sortPrompts, type PromptRows } from '../model/prompts';
 import { view } from './view';
-import { client, failWith, mainRun, prompt, type OpenRun } from './workspace';
+import { client, failWith, mainRun, notice, prompt, type OpenRun } from './workspace';
 
 export const promptTable = signal<PromptRows | null>(null);
 export const promptStats = signal<PromptStats | null>(null);
@@ -71,6 +71,9 @@ async function loadTable(run: OpenRun): Promise<void> {
   if (mainRun.peek() !== run) return;
   promptTable.value = { ids, texts: table.texts, columns: table.columns };
   promptStats.value = stats ?? null;
+  if (packed && stack && !stats) {
+    notice.value = 'Statistics of so many prompts cannot be averaged here; choose a prompt.';
+  }
 }
 
 async function loadPrompt(run: OpenRun, id: string): Promise<void> {

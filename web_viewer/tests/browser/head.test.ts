@@ -342,3 +342,42 @@ test(
       );
     }),
 );
+
+test(
+  'the mean of the tray is the mean of the stored maps',
+  { skip: without('command', 'python') },
+  () =>
+    withViewer(async (viewer) => {
+      await viewer.open([capture()], '#v=1&s=head&h=1.7&tray=1.7,1.2,0.3&tm=1');
+      const maps = [mapOf(capture(), 1, 7), mapOf(capture(), 1, 2), mapOf(capture(), 0, 3)];
+      for (const [q, k] of [
+        [8, 5],
+        [3, 2],
+        [0, 0],
+      ] as const) {
+        const mean = maps.reduce((sum, map) => sum + map[q]![k]!, 0) / maps.length;
+        assert.ok(Math.abs((await viewer.value(q, k)) - mean) < 1e-12);
+      }
+      await viewer.page.keyboard.press('h');
+      assert.equal(await viewer.value(8, 5), maps[0]![8]![5]);
+    }),
+);
+
+test('the picture with vectors holds the tokens as text', { skip: without('command') }, () =>
+  withViewer(async (viewer) => {
+    await viewer.open([capture()], '#v=1&s=head&h=1.7');
+    await viewer.value(8, 8);
+    const waiting = viewer.page.waitForEvent('download');
+    await viewer.page.getByLabel('Export').selectOption('svg');
+    const svg = readFileSync(await (await waiting).path(), 'utf8');
+    assert.match(svg, />·river<\/text>/);
+    assert.match(svg, /head 1\.7, self attention/);
+    assert.match(svg, /<image [^>]*href="data:image\/png;base64,/);
+    // A parser of XML takes it.
+    const root = await viewer.page.evaluate(
+      (text) => new DOMParser().parseFromString(text, 'image/svg+xml').documentElement.tagName,
+      svg,
+    );
+    assert.equal(root, 'svg');
+  }),
+);

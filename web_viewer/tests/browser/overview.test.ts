@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { withViewer } from '../support/browser';
-import { ablation, capture, h5py, packed, several, verdict, without } from '../support/fixtures';
+import {
+  ablation,
+  capture,
+  h5py,
+  packed,
+  several,
+  verdict,
+  without,
+  writtenByH5py,
+} from '../support/fixtures';
 
 const STATISTICS = `
 with h5py.File(sys.argv[1]) as f:
@@ -219,4 +228,36 @@ test(
       await first.getByRole('button').click();
       assert.equal((await viewer.state()).head, name(byEntropy.at(-1)!.at));
     }),
+);
+
+test('ten thousand prompts are listed, found and averaged', { skip: without('python') }, () =>
+  withViewer(async (viewer) => {
+    const path = writtenByH5py(
+      'crowd.h5',
+      `P, L, H = 10000, 12, 12
+f.attrs["schema"] = np.bytes_(b"attnscope/1"); f.attrs["schema_version"] = [1, 0]
+f.attrs["kind"] = np.bytes_(b"capture"); f.attrs["layout"] = np.bytes_(b"packed")
+f["prompts/text"] = np.array([b"prompt number %d" % i for i in range(P)])
+f["prompts/group"] = np.array([b"even" if i % 2 == 0 else b"odd" for i in range(P)])
+f["offsets"] = np.arange(P + 1) * 2
+f["tokens/text"] = np.array([b"a", b"b"] * P)
+a = f.create_group("packed/attention/self")
+a["layers"] = np.arange(L); a["n_heads"] = np.full(L, H)
+v = np.broadcast_to(np.arange(P, dtype="f4")[:, None, None, None] / P, (P, L, H, 3))
+s = a.create_dataset("head_stats", data=v, compression=1)
+s.attrs["names"] = np.array([b"entropy", b"previous", b"induction"])`,
+    );
+    await viewer.open([path], '#v=1&pd=1&pf=odd');
+    await viewer.page.getByText('mean over 5000 prompts').first().waitFor();
+    const { columns } = await viewer.heads();
+    assert.ok(Math.abs(columns.previous![0]! - 0.5) < 1e-4);
+    const rows = viewer.page.locator('.drawer-row');
+    assert.ok((await rows.count()) < 60, 'only what is seen is in the page');
+    await viewer.page.locator('.drawer-list').evaluate((list) => (list.scrollTop = 1e9));
+    await viewer.page.getByText('prompt number 9999').waitFor();
+    await viewer.page.getByText('prompt number 9999').click();
+    await viewer.page.waitForFunction(
+      () => Math.abs(window.__attnscope.state().columns.previous![0]! - 0.9999) < 1e-4,
+    );
+  }),
 );

@@ -39,6 +39,7 @@ const OTHER: ViewState = {
   keys: [3],
   search: 'a&b=c#d',
   tray: ['5.1', '9.6'],
+  trayMean: true,
   versus: '2:p000001:0.3',
   side: 'difference',
   array: 'effect',
