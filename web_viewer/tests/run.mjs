@@ -1,4 +1,5 @@
-// Bundles the tests of a folder and runs them: node tests/run.mjs unit|browser [name …]
+// Bundles the tests of a folder and runs them; what follows `--` is for node:
+// node tests/run.mjs unit|browser [name …] [-- --test-name-pattern=zoom]
 import * as esbuild from 'esbuild';
 import { spawnSync } from 'node:child_process';
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
@@ -7,7 +8,10 @@ import { fileURLToPath } from 'node:url';
 import { build, commonOptions } from '../build.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-const [kind = 'unit', ...wanted] = process.argv.slice(2);
+const words = process.argv.slice(2);
+const cut = words.includes('--') ? words.indexOf('--') : words.length;
+const [kind = 'unit', ...wanted] = words.slice(0, cut);
+const forNode = words.slice(cut + 1);
 const out = join(root, 'build/tests', kind);
 
 const files = (await readdir(join(root, 'tests', kind)))
@@ -30,7 +34,7 @@ await esbuild.build({
 });
 if (kind === 'browser') await build();
 const tests = files.map((name) => join(out, name.replace(/\.ts$/, '.mjs')));
-const run = spawnSync(process.execPath, ['--test', '--test-concurrency=1', ...tests], {
+const run = spawnSync(process.execPath, ['--test', '--test-concurrency=1', ...forNode, ...tests], {
   stdio: 'inherit',
 });
 process.exit(run.status ?? 1);

@@ -31,6 +31,30 @@ export function h5pyEffect(file: string, experiment: string): string {
   ].join('\n');
 }
 
+export function h5pyLens(file: string, record: string): string {
+  return [
+    'import h5py',
+    `with h5py.File(${quote(file)}) as f:`,
+    `    lens = f[${quote(`experiments/${record}`)}]`,
+    '    text = lens["top_text"].asstr()[:]  # [stage, position, choice]',
+    '    probability = lens["top_prob"][:]',
+  ].join('\n');
+}
+
+interface StoredMap {
+  file: string;
+  path: string;
+  index: number;
+}
+
+export function h5pyDifference(a: StoredMap, b: StoredMap): string {
+  const read = ({ file, path, index }: StoredMap, name: string) => [
+    `with h5py.File(${quote(file)}) as f:`,
+    `    ${name} = f[${quote(path.replace(/^\//, ''))}][${index}]`,
+  ];
+  return ['import h5py', ...read(a, 'a'), ...read(b, 'b'), 'difference = a - b'].join('\n');
+}
+
 const model = (name: string): string => (name && /^[\w./-]+$/.test(name) ? name : 'MODEL');
 
 export function captureCommand(modelName: string, text = 'TEXT'): string {

@@ -6,7 +6,8 @@ import { HeatMapPainter } from '../draw/heat_map';
 import type { Ink } from '../draw/ink';
 import { lookupTable, type ScaleSpec } from '../draw/scale';
 import { RAW } from '../draw/transform';
-import { clampView, fitAll, zoomAt, type Size, type Viewport } from '../draw/viewport';
+import { clampView, fitAll, type Size, type Viewport } from '../draw/viewport';
+import { h5pyDifference } from '../model/commands';
 import { differencesOf } from '../model/differences';
 import { nameOf, parseHead } from '../model/heads';
 import { exact, short, signed } from '../model/numbers';
@@ -28,8 +29,9 @@ import { divergingMap } from '../state/theme';
 import { adjust, choose, view } from '../state/view';
 import { table } from '../state/heads';
 import { experiments, mainRun, prompt, runs, stack } from '../state/workspace';
-import { Canvas, offsetOf } from '../ui/canvas';
-import { Absent, Pick } from '../ui/controls';
+import { Canvas } from '../ui/canvas';
+import { Absent, copyText, Pick } from '../ui/controls';
+import { useMapGestures } from '../ui/map_gestures';
 import { ColorPicks } from './overview';
 import { effectSentence } from './head_words';
 
@@ -126,46 +128,21 @@ function PanelMap({ panel, a, b, see, cross, onCross }: PanelProps) {
       devicePixelRatio,
     );
   };
-  const move = (event: PointerEvent) => {
-    const place = layout.value;
-    if (!place) return;
-    const { x, y } = offsetOf(event);
-    const column = Math.floor(see.x + ((x - place.map.x) / place.map.width) * see.width);
-    const row = Math.floor(see.y + ((y - place.map.y) / place.map.height) * see.height);
-    const inside =
-      column >= 0 &&
-      row >= 0 &&
-      column < columns &&
-      row < rows &&
-      x >= place.map.x &&
-      y >= place.map.y;
-    if (event.buttons === 1) {
-      const dx = (event.movementX / place.map.width) * see.width;
-      const dy = (event.movementY / place.map.height) * see.height;
-      setView({ ...see, x: see.x - dx, y: see.y - dy }, place.map);
-      return;
-    }
-    onCross(inside ? { row, column } : null);
-  };
+  const gestures = useMapGestures({
+    place: () => layout.value?.map ?? null,
+    extent: () => commonShape.value ?? { rows: 0, columns: 0 },
+    view: currentView,
+    setView: (next) => setView(next, layout.value!.map),
+    fit: () => choose({ zoom: [] }),
+    point: onCross,
+  });
   return (
     <section class="compare-panel" aria-label={`Panel ${panel}`}>
       <h2>{panel === 'difference' ? 'A − B' : `${panel.toUpperCase()}: ${titleOf(side)}`}</h2>
       <Canvas
         draw={draw}
         label={panel === 'difference' ? 'Difference of A and B' : `Map of ${titleOf(side)}`}
-        onPointerMove={move}
-        onPointerLeave={() => onCross(null)}
-        onDblClick={() => choose({ zoom: [] })}
-        onWheel={(event) => {
-          const place = layout.value;
-          if (!place) return;
-          event.preventDefault();
-          const { x, y } = offsetOf(event);
-          const factor = Math.exp(-event.deltaY * 0.0015);
-          const shareX = Math.min(1, Math.max(0, (x - place.map.x) / place.map.width));
-          const shareY = Math.min(1, Math.max(0, (y - place.map.y) / place.map.height));
-          setView(zoomAt(see, factor, shareX, shareY), place.map);
-        }}
+        {...gestures}
       />
     </section>
   );
@@ -271,6 +248,14 @@ function Toolbar() {
       >
         Swap
       </button>
+      <button
+        type="button"
+        title="Python lines that read both maps"
+        disabled={!sideA.value || !sideB.value}
+        onClick={copyLines}
+      >
+        Copy h5py
+      </button>
       <span class="spring" />
       <Pick
         label="Range of A − B"
@@ -284,6 +269,17 @@ function Toolbar() {
       <ColorPicks />
     </div>
   );
+}
+
+function copyLines(): void {
+  const [a, b] = [sideA.peek(), sideB.peek()];
+  if (!a || !b) return;
+  const stored = ({ run, at }: Side) => ({
+    file: run.summary.name,
+    path: at.map.path,
+    index: at.index,
+  });
+  void copyText(h5pyDifference(stored(a), stored(b)), 'Code');
 }
 
 /** A becomes B. A is always of the first file, so only its own heads and prompts can be swapped. */

@@ -18,7 +18,7 @@ import { HeadLines } from './head_lines';
 import { HeadMap } from './head_map';
 import { HeadText } from './head_text';
 import { effectSentence, verdictWords } from './head_words';
-import { ColorPicks } from './overview';
+import { ColorPicks, StackPick } from './overview';
 
 function Banner({ index }: { index: number }) {
   const effect = table.value.effects[index];
@@ -56,7 +56,6 @@ function Banner({ index }: { index: number }) {
 
 function Toolbar() {
   const head = shownHead.value!;
-  const stacks = prompt.value?.stacks ?? [];
   const rows = currentRows.value;
   const name = nameOf(head);
   return (
@@ -80,14 +79,7 @@ function Toolbar() {
           ›
         </button>
       </span>
-      {stacks.length > 1 && (
-        <Pick
-          label="Attention"
-          value={stack.value?.stack ?? ''}
-          options={stacks.map(({ stack: value }) => ({ value, label: value }))}
-          onPick={(value) => choose({ stack: value as 'self', zoom: [], queries: [], keys: [] })}
-        />
-      )}
+      <StackPick />
       <Switch
         label="View"
         value={view.view.value}

@@ -1,7 +1,7 @@
 /** The heat map of a head: zoom, pan, crosshair, selection. */
 
 import { useSignal } from '@preact/signals';
-import { useCallback, useEffect, useRef } from 'preact/hooks';
+import { useCallback, useEffect } from 'preact/hooks';
 import { drawFigure, figureLayout, type FigureLayout } from '../draw/figure';
 import { HeatMapPainter } from '../draw/heat_map';
 import type { Ink } from '../draw/ink';
@@ -40,7 +40,8 @@ import {
 import { viewStatus } from '../state/status';
 import { arrivals } from '../state/tiles';
 import { choose, view } from '../state/view';
-import { Canvas, offsetOf } from '../ui/canvas';
+import { Canvas } from '../ui/canvas';
+import { useMapGestures } from '../ui/map_gestures';
 
 /** Cells of a selection by dragging are listed in the URL, so there cannot be too many. */
 const MAX_SELECTED = 512;
@@ -118,7 +119,6 @@ const range = (a: number, b: number): number[] => {
 export function HeadMap() {
   const layout = useSignal<FigureLayout | null>(null);
   const locked = useSignal(false);
-  const drag = useRef<{ x: number; y: number; select: boolean; moved: boolean } | null>(null);
   const report = useSignal('');
 
   // Everything it reads is a signal, so one function serves for good.
@@ -153,82 +153,23 @@ export function HeadMap() {
   }, [report.value]);
   useEffect(() => () => void (viewStatus.value = ''), []);
 
-  const cellOf = (event: MouseEvent) => {
-    const place = layout.value;
-    if (!place) return null;
-    const { x, y } = offsetOf(event);
-    const see = viewport.value;
-    const column = see.x + ((x - place.map.x) / place.map.width) * see.width;
-    const row = see.y + ((y - place.map.y) / place.map.height) * see.height;
-    const inside =
-      x >= place.map.x &&
-      y >= place.map.y &&
-      x < place.map.x + place.map.width &&
-      y < place.map.y + place.map.height;
-    return { row: Math.floor(row), column: Math.floor(column), inside };
-  };
-
-  const move = (event: PointerEvent) => {
-    const at = offsetOf(event);
-    const from = drag.current;
-    const cell = cellOf(event);
-    if (!cell) return;
-    if (from) {
-      const place = layout.value!;
-      if (Math.hypot(at.x - from.x, at.y - from.y) > 3) from.moved = true;
-      if (!from.moved || from.select) return;
-      const see = viewport.value;
-      setViewport({
-        ...see,
-        x: see.x - ((at.x - from.x) / place.map.width) * see.width,
-        y: see.y - ((at.y - from.y) / place.map.height) * see.height,
-      });
-      from.x = at.x;
-      from.y = at.y;
-      return;
-    }
-    if (!locked.value)
-      crosshair.value = cell.inside ? { row: cell.row, column: cell.column } : null;
-  };
-
-  const release = (event: PointerEvent) => {
-    const from = drag.current;
-    drag.current = null;
-    const cell = cellOf(event);
-    if (!from || !cell) return;
-    if (from.select && from.moved) {
-      const first = cellAt(from.x, from.y);
-      choose({ queries: range(first.row, cell.row), keys: range(first.column, cell.column) });
-    } else if (!from.moved && cell.inside) {
-      // A click holds the crosshair where it is, a second one lets it go.
+  const gestures = useMapGestures({
+    place: () => layout.value?.map ?? null,
+    extent: () => extent.value,
+    view: () => viewport.value,
+    setView: setViewport,
+    fit: () => choose({ zoom: [] }),
+    point: (cell) => {
+      if (!locked.value) crosshair.value = cell;
+    },
+    // A click holds the crosshair where it is, a second one lets it go.
+    click: (cell) => {
       locked.value = !locked.value;
-      crosshair.value = { row: cell.row, column: cell.column };
-    } else if (from.moved) setViewport(viewport.value, true);
-  };
-
-  const cellAt = (x: number, y: number) => {
-    const place = layout.value!;
-    const see = viewport.value;
-    const clamp = (value: number, top: number) => Math.min(top - 1, Math.max(0, Math.floor(value)));
-    return {
-      column: clamp(
-        see.x + ((x - place.map.x) / place.map.width) * see.width,
-        extent.value.columns,
-      ),
-      row: clamp(see.y + ((y - place.map.y) / place.map.height) * see.height, extent.value.rows),
-    };
-  };
-
-  const wheel = (event: WheelEvent) => {
-    const place = layout.value;
-    if (!place) return;
-    event.preventDefault();
-    const { x, y } = offsetOf(event);
-    const factor = Math.exp(-event.deltaY * (event.ctrlKey ? 0.01 : 0.0015));
-    const shareX = Math.min(1, Math.max(0, (x - place.map.x) / place.map.width));
-    const shareY = Math.min(1, Math.max(0, (y - place.map.y) / place.map.height));
-    setViewport(zoomAt(viewport.value, factor, shareX, shareY));
-  };
+      crosshair.value = cell;
+    },
+    select: (from, to) =>
+      choose({ queries: range(from.row, to.row), keys: range(from.column, to.column) }),
+  });
 
   useEffect(() => {
     const zoom = (factor: number) => () => {
@@ -278,21 +219,7 @@ export function HeadMap() {
       aria-label="Attention map: arrow keys move the crosshair, plus and minus zoom, Enter selects"
       onKeyDown={keys}
     >
-      <Canvas
-        draw={draw}
-        label={mapLabel()}
-        onPointerDown={(event) => {
-          event.currentTarget.setPointerCapture(event.pointerId);
-          drag.current = { ...offsetOf(event), select: event.shiftKey, moved: false };
-        }}
-        onPointerMove={move}
-        onPointerUp={release}
-        onPointerLeave={() => {
-          if (!locked.value && !drag.current) crosshair.value = null;
-        }}
-        onWheel={wheel}
-        onDblClick={() => choose({ zoom: [] })}
-      />
+      <Canvas draw={draw} label={mapLabel()} {...gestures} />
     </div>
   );
 }

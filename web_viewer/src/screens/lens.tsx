@@ -6,13 +6,13 @@ import type { ExperimentData } from '../format/types';
 import { readExperiment } from '../io/read_experiment';
 import { cssColor, inkOn } from '../draw/color';
 import { placeOf, type ScaleSpec } from '../draw/scale';
-import { lensCommand } from '../model/commands';
+import { h5pyLens, lensCommand } from '../model/commands';
 import { modelName } from '../model/join';
 import { short } from '../model/numbers';
 import { tokenLabel } from '../model/tokens';
 import { choose, view } from '../state/view';
 import { failWith, mainRun, sameModelRuns, type OpenRun } from '../state/workspace';
-import { Absent, Pick, Snippet } from '../ui/controls';
+import { Absent, copyText, Pick, Snippet } from '../ui/controls';
 
 /** Positions on one page of the table. */
 const PAGE = 40;
@@ -234,6 +234,17 @@ export function LensScreen() {
           onPick={(stage) => choose({ stage })}
         />
         <span class="spring" />
+        {grid.value && (
+          <button
+            type="button"
+            title="Python lines that read this table"
+            onClick={() =>
+              copyText(h5pyLens(first.run.summary.name, grid.value!.data.name), 'Code')
+            }
+          >
+            Copy h5py
+          </button>
+        )}
         <span class="small">
           bright is {colour === 'prob' ? 'sure' : 'close'}; click a cell for its choices
         </span>

@@ -30,6 +30,20 @@ import { effectSentence, verdictWords } from './head_words';
 
 const SCALE_LABELS = { sqrt: '√', linear: 'linear', log: 'log', rank: 'rank' };
 
+/** Encoder–decoder models have three kinds of attention. */
+export function StackPick() {
+  const stacks = prompt.value?.stacks ?? [];
+  if (stacks.length < 2) return null;
+  return (
+    <Pick
+      label="Attention"
+      value={stack.value?.stack ?? ''}
+      options={stacks.map(({ stack: value }) => ({ value, label: value }))}
+      onPick={(value) => choose({ stack: value as 'self', zoom: [], queries: [], keys: [] })}
+    />
+  );
+}
+
 function Toolbar() {
   const { columns } = table.value;
   const all = [...columns.values()];
@@ -65,6 +79,7 @@ function Toolbar() {
         ]}
         onPick={(show) => choose({ show: show as 'map' })}
       />
+      <StackPick />
       <Pick
         label="Statistic"
         title={statistic.value?.sentence}
