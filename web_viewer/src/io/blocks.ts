@@ -107,6 +107,8 @@ export class RangeSource implements ByteSource {
 
 /** Least recently used blocks of all open files, within one budget. */
 export class BlockCache {
+  /** Called after each block that had to be fetched. */
+  onFetch: (() => void) | null = null;
   readonly #blocks = new Map<string, Uint8Array>();
   readonly #budget: number;
   #bytes = 0;
@@ -161,6 +163,7 @@ export class BlockCache {
       return known;
     }
     const block = source.read(index * BLOCK_BYTES, BLOCK_BYTES);
+    this.onFetch?.();
     this.#blocks.set(key, block);
     this.#bytes += block.length;
     for (const [oldest, bytes] of this.#blocks) {

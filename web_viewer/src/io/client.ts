@@ -21,7 +21,7 @@ export interface RequestOptions {
   lane?: string;
 }
 
-/** Longest wait for one answer; a damaged file can send the library round in circles. */
+/** Longest silence; a damaged file can send the library round in circles. */
 const PATIENCE_MS = 20_000;
 
 interface Waiting {
@@ -114,7 +114,7 @@ export class Client {
 
   #hear(message: FromWorker): void {
     this.#watchOver();
-    if (message.type === 'ready') return;
+    if (message.type === 'ready' || message.type === 'alive') return;
     const waiting = this.#waiting.get(message.id);
     if (!waiting) return;
     this.#waiting.delete(message.id);

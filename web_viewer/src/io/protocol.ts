@@ -43,5 +43,7 @@ export type ToWorker =
 
 export type FromWorker =
   | { type: 'ready' }
+  /** Bytes still come in, however slowly. */
+  | { type: 'alive' }
   | { type: 'result'; id: number; value: unknown }
   | { type: 'error'; id: number; code: IoErrorCode; message: string };

@@ -87,6 +87,7 @@ scope.onmessage = (event) => {
   if (message.type === 'start') {
     void startHdf5(message.wasm).then((module) => {
       reader = new Hdf5Reader(module);
+      reader.cache.onFetch = () => scope.postMessage({ type: 'alive' });
       scope.postMessage({ type: 'ready' });
       schedule();
     });

@@ -149,3 +149,17 @@ test('a worker that does not answer is given up', async () => {
   await assert.rejects(asked, { code: 'timeout' });
   assert.equal(workers[0]!.ended, true);
 });
+
+test('a slow source is waited for while its bytes come in', async () => {
+  const { client, workers } = clientWithWorkers(60);
+  const asked = client.ask('names', 1, { path: '/' });
+  for (let i = 0; i < 5; ++i) {
+    await new Promise((resolve) => setTimeout(resolve, 25));
+    workers[0]!.say({ type: 'alive' });
+  }
+  assert.equal(workers[0]!.ended, false);
+  // Asking for more is no sign of life.
+  const more = client.ask('names', 1, { path: '/x' });
+  await assert.rejects(asked, { code: 'timeout' });
+  await assert.rejects(more, { code: 'timeout' });
+});
