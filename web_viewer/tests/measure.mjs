@@ -33,12 +33,38 @@ with h5py.File(sys.argv[1], "w", libver=("v110", "v110")) as f:
         d.attrs["causal"] = 1; d.attrs["map_dtype"] = np.bytes_(b"r10")
 `;
 
-function largeFile() {
+/** One head of 32,768 tokens; what is not written of it reads as 0 and takes no room. */
+const LONG = `
+import h5py, sys, numpy as np
+T = 32768
+rng = np.random.default_rng(0)
+with h5py.File(sys.argv[1], "w", libver=("v110", "v110")) as f:
+    f.attrs["schema"] = np.bytes_(b"attnscope/1"); f.attrs["schema_version"] = [1, 0]
+    f.attrs["kind"] = np.bytes_(b"capture"); f.attrs["run_id"] = np.bytes_(b"long")
+    p = f.create_group("prompts/p000000"); p["text"] = np.bytes_(b"a very long text")
+    p["tokens/text"] = np.array([b"t%d" % i for i in range(T)])
+    a = p.create_group("attention/self")
+    a["layers"] = np.array([0]); a["n_heads"] = np.array([1])
+    s = a.create_dataset("head_stats", data=np.full((1, 1, 1), 0.5, dtype="f4"))
+    s.attrs["names"] = np.array([b"entropy"])
+    d = p.create_dataset("cache/blocks.0.attn.hook_pattern", (1, T, T), "f4", chunks=(1, 256, 256), compression=1, shuffle=True)
+    d.attrs["causal"] = 1; d.attrs["map_dtype"] = np.bytes_(b"r10")
+    for row in range(0, 12):
+        for column in range(0, row + 1):
+            at = (20480 + 256 * row, 20480 + 256 * column)
+            d[0, at[0] : at[0] + 256, at[1] : at[1] + 256] = rng.random((256, 256), dtype="f4") ** 8
+    for k in (4, 16, 64):
+        n = T // k
+        q = a.create_dataset("pyramid/0/max_%d" % k, (1, n, n), "f4", chunks=(1, 256, 256), compression=1, shuffle=True)
+        if k > 4: q[0] = np.tril(rng.random((n, n), dtype="f4")) ** 8
+`;
+
+function made(name, code) {
   const folder = join(root, 'build/fixtures');
-  const path = join(folder, 'large.h5');
+  const path = join(folder, name);
   if (existsSync(path)) return path;
   mkdirSync(folder, { recursive: true });
-  execFileSync(process.env.ATTNSCOPE_PYTHON ?? 'python3', ['-c', LARGE, `${path}.part`]);
+  execFileSync(process.env.ATTNSCOPE_PYTHON ?? 'python3', ['-c', code, `${path}.part`]);
   renameSync(`${path}.part`, path);
   return path;
 }
@@ -47,7 +73,7 @@ const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.l
 const share = (values, part) => [...values].sort((a, b) => a - b)[Math.floor(values.length * part)];
 
 await build();
-const files = process.argv.length > 2 ? process.argv.slice(2) : [largeFile()];
+const files = process.argv.length > 2 ? process.argv.slice(2) : [made('large.h5', LARGE)];
 const context = await chromium.launchPersistentContext('', {
   executablePath: process.env.ATTNSCOPE_CHROMIUM ?? '/usr/bin/chromium',
   headless: true,
@@ -187,6 +213,34 @@ const recolour = await page.evaluate(async () => {
   return performance.now() - begin;
 });
 row('other colours, two frames included', `${recolour.toFixed(0)} ms`, '60 ms');
+
+/** Milliseconds until a view is complete. */
+const reach = (hash) =>
+  page.evaluate(
+    (address) =>
+      new Promise((resolve) => {
+        const begin = performance.now();
+        location.hash = address;
+        const look = () => {
+          const line = document.querySelector('.bottom .status')?.textContent ?? '';
+          if (performance.now() - begin > 16 && !line.includes('reading')) {
+            resolve(performance.now() - begin);
+          } else requestAnimationFrame(look);
+        };
+        requestAnimationFrame(look);
+      }),
+    hash,
+  );
+
+if (process.argv.length === 2) {
+  await page.reload();
+  await page.locator('input[type=file]').first().setInputFiles(made('long.h5', LONG));
+  await page.waitForFunction(() => window.__attnscope.state().heads === 1);
+  const fit = await reach('#v=1&s=head&h=0.0');
+  row('fit view of 32,768 tokens', `${fit.toFixed(0)} ms`, '200 ms');
+  const near = await reach('#v=1&s=head&h=0.0&z=21000,21000,1200,1200');
+  row('near view of 32,768 tokens', `${near.toFixed(0)} ms`, '');
+}
 const heap = await page.evaluate(() => {
   window.gc?.();
   return performance.memory.usedJSHeapSize / 2 ** 20;
