@@ -10,7 +10,7 @@ import { safeText } from '../model/tokens';
 import { extent, keyLabels, queryLabels, viewport } from '../state/focus';
 import { csv, download, npy } from '../state/export';
 import { drawnMaps, headMap, mapScale, storedValue } from '../state/map';
-import { notice, mainRun, prompt, stack } from '../state/workspace';
+import { say, mainRun, prompt, stack } from '../state/workspace';
 import { copyText, Pick } from '../ui/controls';
 import { figureContent, painter } from './head_map';
 
@@ -48,7 +48,7 @@ function drawAll(pen: Pen, ratio: number): boolean {
   const content = { ...figureContent(), cross: null, preview: null };
   const report = drawFigure(pen, LIGHT_INK, layout, painter, content, ratio);
   if (report.waiting > 0) {
-    notice.value = 'The map is still being read; try again in a moment.';
+    say('The map is still being read; try again in a moment.');
     return false;
   }
   const [first, second] = captionLines();
@@ -111,7 +111,7 @@ function visibleWindow(): Window | null {
     values: new Float32Array(0),
   };
   if (window.rows.length * window.columns.length > MAX_CELLS) {
-    notice.value = 'More than 4 million cells: zoom in first, or read the file with h5py.';
+    say('More than 4 million cells: zoom in first, or read the file with h5py.');
     return null;
   }
   window.values = new Float32Array(window.rows.length * window.columns.length);
@@ -124,7 +124,7 @@ function visibleWindow(): Window | null {
     }
   }
   if (missing === 0) return window;
-  notice.value = 'The map is still being read; try again in a moment.';
+  say('The map is still being read; try again in a moment.');
   return null;
 }
 

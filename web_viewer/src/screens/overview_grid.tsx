@@ -1,17 +1,14 @@
 /** All heads at once: their maps, a statistic, or what they cause. */
 
-import { useComputed, useSignal } from '@preact/signals';
+import { useComputed, useSignal, useSignalEffect } from '@preact/signals';
 import { useCallback, useRef } from 'preact/hooks';
-import { cssColor, inkOn, type ColorMapName } from '../draw/color';
-import { cellText } from '../draw/axes';
-import { headAt, inner, modelLayout, sortedLayout, type GridLayout } from '../draw/grid';
+import { headAt, modelLayout, sortedLayout, type GridLayout } from '../draw/grid';
+import { drawHeadGrid } from '../draw/head_grid';
 import type { Ink } from '../draw/ink';
-import { placeOf, type ScaleSpec } from '../draw/scale';
-import { drawMark } from '../draw/scatter';
-import { drawThumbnail, paintThumbnails } from '../draw/thumbnails';
+import type { ScaleSpec } from '../draw/scale';
+import { paintThumbnails } from '../draw/thumbnails';
 import type { Size } from '../draw/viewport';
-import { nameOf } from '../model/heads';
-import { short } from '../model/numbers';
+import { nameOf, type Column } from '../model/heads';
 import {
   hovered,
   kept,
@@ -45,11 +42,13 @@ export function gridMode(): 'map' | 'statistic' | 'effect' | 'table' {
   return has.map ? 'map' : has.effect ? 'effect' : 'statistic';
 }
 
-function columnScale(values: Float64Array, share: boolean, map: ColorMapName): ScaleSpec {
+/** Statistics are coloured over their range, shares over 0 to 1, effects about 0. */
+function scaleOf({ kind, share, values }: Column): ScaleSpec {
+  if (kind === 'effect') return effectScale(values);
   const known = values.filter((value) => !Number.isNaN(value));
   const low = share ? 0 : known.reduce((least, value) => Math.min(least, value), Infinity);
   const high = share ? 1 : known.reduce((most, value) => Math.max(most, value), -Infinity);
-  return { kind: 'linear', low, high, map };
+  return { kind: 'linear', low, high, map: view.color.value };
 }
 
 function effectScale(values: Float64Array): ScaleSpec {
@@ -76,103 +75,48 @@ export function HeadGrid() {
 
   // Everything it reads is a signal, so one function serves for good.
   const draw = useCallback((context: CanvasRenderingContext2D, place: Size, ink: Ink) => {
-    if (place.width !== size.peek().width || place.height !== size.peek().height)
-      size.value = place;
-    const { cells, cell, caption, labels, gaps } = layout.value;
+    const { width, height } = size.peek();
+    if (place.width !== width || place.height !== height) size.value = place;
     const { heads, columns, effects } = table.value;
     const mode = gridMode();
-    const column = mode === 'effect' ? columns.get('effect') : statistic.value;
     const effectColumn = columns.get('effect');
-    const borders = effectColumn && mode !== 'effect' ? effectScale(effectColumn.values) : null;
-    const scale =
-      mode === 'effect'
-        ? effectScale(column?.values ?? new Float64Array(0))
-        : column
-          ? columnScale(column.values, column.share, view.color.value)
-          : null;
-    const stackData = stack.value;
-    const rowOf = new Map(stackData?.layers.map((layer, row) => [layer, row]));
-    const tray = new Set(view.tray.value);
-    context.translate(0, -scroll.value);
-    context.font = `12px ${ink.font}`;
-    context.textBaseline = 'middle';
-    context.fillStyle = ink.muted;
-    for (const label of labels) {
-      context.textAlign = label.align;
-      context.fillText(label.text, label.x, label.y);
-    }
-    context.textAlign = 'left';
-    for (const gap of gaps) {
-      context.fillStyle = ink.muted;
-      context.fillText(gap.text, gap.x, gap.y + gap.height / 2);
-    }
-    for (const at of cells) {
-      const top = at.y - scroll.value;
-      if (top > place.height || top + cell + caption < 0) continue;
-      const head = heads[at.head]!;
-      const box = inner(at, cell);
-      const value = column?.values[at.head] ?? NaN;
-      context.globalAlpha = kept.value[at.head] ? 1 : 0.12;
-      context.fillStyle = ink.masked;
-      context.fillRect(box.x, box.y, box.size, box.size);
-      const row = rowOf.get(head.layer);
-      if (mode === 'map' && thumbnails.value && stackData && row !== undefined) {
-        const index = row * stackData.width + head.head;
-        drawThumbnail(context, thumbnails.value, index, box.x, box.y, box.size, box.size);
-      } else if (scale && !Number.isNaN(value)) {
-        const share = placeOf(scale, value);
-        context.fillStyle = cssColor(scale.map, share);
-        context.fillRect(box.x, box.y, box.size, box.size);
-        if (box.size >= 30) {
-          context.fillStyle = inkOn(scale.map, share);
-          context.textAlign = 'center';
-          context.fillText(cellText(value), box.x + box.size / 2, box.y + box.size / 2);
-        }
-      } else {
-        drawMissing(context, ink, box.x, box.y, box.size);
-      }
-      const effect = effects[at.head];
-      if (effect && borders && cell >= 20) {
-        const strength = Math.abs(effect.effect) / (borders.high || 1);
-        if (strength > 0.08) {
-          context.strokeStyle = effect.effect < 0 ? ink.negative : ink.positive;
-          context.lineWidth = 1 + 3 * strength;
-          const inset = context.lineWidth / 2;
-          context.strokeRect(
-            box.x + inset,
-            box.y + inset,
-            box.size - 2 * inset,
-            box.size - 2 * inset,
-          );
-        }
-      }
-      if (effect?.verdict && box.size >= 26) {
-        const color = effect.effect < 0 ? ink.negative : ink.positive;
-        const [mx, my] = [box.x + box.size - 8, box.y + 8];
-        context.fillStyle = ink.paper;
-        context.beginPath();
-        context.arc(mx, my, 6.5, 0, 2 * Math.PI);
-        context.fill();
-        drawMark(context, effect.verdict, mx, my, color, ink.paper, 3.5);
-      }
-      if (caption > 0) {
-        context.fillStyle = ink.text;
-        context.textAlign = 'center';
-        const sorted = columns.get(view.sort.value)?.values[at.head] ?? NaN;
-        context.fillText(`${nameOf(head)}  ${short(sorted, 2)}`, at.x + cell / 2, at.y + cell + 9);
-      }
-      if (tray.has(nameOf(head))) {
-        context.fillStyle = ink.accent;
-        context.fillRect(box.x, box.y + box.size - 3, box.size, 3);
-      }
-      context.globalAlpha = 1;
-      if (at.head === selected.value || at.head === hovered.value) {
-        context.strokeStyle = ink.accent;
-        context.lineWidth = at.head === selected.value ? 3 : 1.5;
-        context.strokeRect(box.x - 1, box.y - 1, box.size + 2, box.size + 2);
-      }
-    }
+    const column = mode === 'effect' ? effectColumn : statistic.value;
+    const data = stack.value;
+    const rowOf = new Map(data?.layers.map((layer, row) => [layer, row]));
+    drawHeadGrid(context, ink, place.height, {
+      layout: layout.value,
+      scroll: scroll.value,
+      thumbnails: mode === 'map' ? thumbnails.value : null,
+      pictureOf: (index) => {
+        const { layer, head } = heads[index]!;
+        const row = rowOf.get(layer);
+        return data && row !== undefined ? row * data.width + head : -1;
+      },
+      values: column?.values ?? null,
+      scale: column ? scaleOf(column) : null,
+      effects,
+      largestEffect: mode === 'effect' || !effectColumn ? 0 : effectScale(effectColumn.values).high,
+      names: heads.map(nameOf),
+      captions: columns.get(view.sort.value)?.values ?? null,
+      kept: kept.value,
+      tray: new Set(view.tray.value),
+      selected: selected.value,
+      hovered: hovered.value,
+    });
   }, []);
+
+  // In a long list the selected head is brought into view.
+  useSignalEffect(() => {
+    const { cells, cell, caption } = layout.value;
+    const at = cells.find(({ head }) => head === selected.value);
+    const element = scroller.current;
+    if (!at || !element) return;
+    const bottom = at.y + cell + caption + 8;
+    if (at.y < element.scrollTop) element.scrollTop = at.y - 8;
+    else if (bottom > element.scrollTop + element.clientHeight) {
+      element.scrollTop = bottom - element.clientHeight;
+    }
+  });
 
   const under = (event: MouseEvent) => {
     const { x, y } = offsetOf(event);
@@ -255,19 +199,4 @@ function stepInOrder([down, right]: [number, number], sorted: boolean): void {
   const now = list.indexOf(selected.peek());
   const next = list[Math.min(list.length - 1, Math.max(0, now + down + right))];
   if (next !== undefined) selectHead(next);
-}
-
-function drawMissing(
-  context: CanvasRenderingContext2D,
-  ink: Ink,
-  x: number,
-  y: number,
-  size: number,
-): void {
-  context.strokeStyle = ink.line;
-  context.lineWidth = 1;
-  context.beginPath();
-  context.moveTo(x, y + size);
-  context.lineTo(x + size, y);
-  context.stroke();
 }

@@ -36,7 +36,7 @@ const SCREEN_LABELS: Record<Screen, string> = {
   file: 'File',
 };
 
-const SCREEN_PARTS: Partial<Record<Screen, ComponentType>> = {
+const SCREEN_PARTS: Record<Screen, ComponentType> = {
   overview: Overview,
   head: HeadScreen,
   compare: CompareScreen,
@@ -155,7 +155,7 @@ function Header() {
 function Tabs({ current }: { current: Screen }) {
   return (
     <nav class="tabs" aria-label="Screens">
-      {SCREENS.filter((screen) => SCREEN_PARTS[screen]).map((screen) => (
+      {SCREENS.map((screen) => (
         <button
           key={screen}
           type="button"
@@ -250,7 +250,7 @@ export function App() {
   const anything = runs.value.length > 0;
   // A foreign file has its tree and nothing else.
   const screen: Screen = run ? view.screen.value : 'file';
-  const Part = SCREEN_PARTS[screen] ?? Overview;
+  const Part = SCREEN_PARTS[screen];
   const embedded = view.embed.value;
   return (
     <div class={`page${embedded ? ' embedded' : ''}`}>

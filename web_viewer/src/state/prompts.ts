@@ -12,7 +12,7 @@ import {
 } from '../io/read_prompt';
 import { findPrompts, meansOver, sortPrompts, type PromptRows } from '../model/prompts';
 import { view } from './view';
-import { client, failWith, mainRun, notice, prompt, type OpenRun } from './workspace';
+import { client, failWith, mainRun, say, prompt, type OpenRun } from './workspace';
 
 export const promptTable = signal<PromptRows | null>(null);
 export const promptStats = signal<PromptStats | null>(null);
@@ -72,7 +72,7 @@ async function loadTable(run: OpenRun): Promise<void> {
   promptTable.value = { ids, texts: table.texts, columns: table.columns };
   promptStats.value = stats ?? null;
   if (packed && stack && !stats) {
-    notice.value = 'Statistics of so many prompts cannot be averaged here; choose a prompt.';
+    say('Statistics of so many prompts cannot be averaged here; choose a prompt.');
   }
 }
 

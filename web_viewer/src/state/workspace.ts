@@ -32,7 +32,16 @@ export const runs = signal<readonly OpenRun[]>([]);
 export const failures = signal<readonly Failure[]>([]);
 export const busy = signal<string | null>(null);
 export const prompt = signal<PromptData | null>(null);
+/** A word about what just happened; it makes room for the status line again. */
 export const notice = signal<string>('');
+const NOTICE_MS = 6000;
+let fading: ReturnType<typeof setTimeout> | null = null;
+
+export function say(text: string): void {
+  notice.value = text;
+  if (fading !== null) clearTimeout(fading);
+  fading = setTimeout(() => (notice.value = ''), NOTICE_MS);
+}
 
 let nextId = 1;
 
@@ -56,7 +65,7 @@ function checkLink(summary: RunSummary): void {
   const wanted = view.runId.peek();
   if (wanted === '' || view.file.peek() !== summary.name) return;
   if (String(summary.root.run_id ?? '').startsWith(wanted)) return;
-  notice.value = `The link was made for another run (${wanted}) in a file of this name.`;
+  say(`The link was made for another run (${wanted}) in a file of this name.`);
 }
 
 export async function openSource(source: Source, name: string): Promise<void> {

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from 'preact';
 import { useSignal } from '@preact/signals';
-import { notice } from '../state/workspace';
+import { say } from '../state/workspace';
 
 interface PickProps {
   label: string;
@@ -87,8 +87,8 @@ export function Check({ label, checked, onChange, title, disabled }: CheckProps)
 
 export async function copyText(text: string, what: string): Promise<void> {
   await navigator.clipboard.writeText(text).then(
-    () => (notice.value = `${what} copied.`),
-    () => (notice.value = 'The browser did not allow copying.'),
+    () => say(`${what} copied.`),
+    () => say('The browser did not allow copying.'),
   );
 }
 
