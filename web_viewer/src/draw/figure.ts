@@ -81,6 +81,8 @@ export interface Profile {
   values: ArrayLike<number>;
   /** A full bar stands for the largest visible value, but at least for this. */
   least: number;
+  /** What the bars are, in a word or two. */
+  caption: string;
 }
 
 function within(context: Pen, box: Box, draw: () => void): void {
@@ -127,8 +129,15 @@ function drawSelection(
     }
     context.stroke();
     context.globalAlpha = 1;
-    context.lineWidth = 2;
-    context.strokeRect(x, y, Math.max(2, width), Math.max(2, height));
+    // Light around dark, so that it is seen on every colour.
+    for (const [style, lineWidth] of [
+      [ink.paper, 4],
+      [ink.accent, 2],
+    ] as const) {
+      context.strokeStyle = style;
+      context.lineWidth = lineWidth;
+      context.strokeRect(x, y, Math.max(2, width), Math.max(2, height));
+    }
   }
   context.restore();
 }
@@ -161,6 +170,32 @@ function drawProfile(
     if (at + size > length + 1) continue;
     if (upright) context.fillRect(0, at, bar, size);
     else context.fillRect(at, 0, size, bar);
+  }
+}
+
+function drawProfiles(
+  context: Pen,
+  ink: Ink,
+  { right, bottom }: FigureLayout,
+  { rowProfile, columnProfile, view }: FigureContent,
+): void {
+  context.textAlign = 'left';
+  context.font = `12px ${ink.font}`;
+  if (rowProfile) {
+    context.fillStyle = ink.muted;
+    context.textBaseline = 'alphabetic';
+    context.fillText(rowProfile.caption, right.x, right.y - 8);
+    within(context, right, () =>
+      drawProfile(context, ink, right, rowProfile, view.y, view.height, true),
+    );
+  }
+  if (columnProfile) {
+    context.fillStyle = ink.muted;
+    context.textBaseline = 'top';
+    context.fillText(columnProfile.caption, bottom.x + bottom.width + GAP, bottom.y + 2);
+    within(context, bottom, () =>
+      drawProfile(context, ink, bottom, columnProfile, view.x, view.width, false),
+    );
   }
 }
 
@@ -251,17 +286,7 @@ export function drawFigure(
   const narrow = left === NARROW_LEFT;
   context.fillText(narrow ? 'key →' : 'key, attended to →', map.x - 16, map.y - 30);
   context.fillText(narrow ? 'query ↓' : 'query, attends from ↓', map.x - 16, map.y - 12);
-  const { rowProfile, columnProfile } = content;
-  if (rowProfile) {
-    within(context, layout.right, () =>
-      drawProfile(context, ink, layout.right, rowProfile, view.y, view.height, true),
-    );
-  }
-  if (columnProfile) {
-    within(context, layout.bottom, () =>
-      drawProfile(context, ink, layout.bottom, columnProfile, view.x, view.width, false),
-    );
-  }
+  drawProfiles(context, ink, layout, content);
   return report!;
 }
 

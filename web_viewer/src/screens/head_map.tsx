@@ -71,14 +71,17 @@ function profiles(rows: number, columns: number) {
     for (let k = fromX; k < toX; ++k) along[k] = shownValue(cross.row, k) ?? 0;
     for (let q = fromY; q < toY; ++q) down[q] = shownValue(q, cross.column) ?? 0;
     const least = mapScale.value.high / 50;
-    return { rowProfile: { values: down, least }, columnProfile: { values: along, least } };
+    return {
+      rowProfile: { values: down, least, caption: `key ${cross.column}` },
+      columnProfile: { values: along, least, caption: `query ${cross.row}` },
+    };
   }
   // What the file sums up is of one head, and so not of a mean.
   const data = isMean.value ? null : currentRows.value;
   const strongest = data?.columns.get('max');
   return {
-    rowProfile: strongest ? { values: strongest, least: 0 } : null,
-    columnProfile: data?.keySum ? { values: data.keySum, least: 0 } : null,
+    rowProfile: strongest ? { values: strongest, least: 0, caption: 'largest' } : null,
+    columnProfile: data?.keySum ? { values: data.keySum, least: 0, caption: 'sum' } : null,
   };
 }
 

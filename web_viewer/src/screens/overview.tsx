@@ -20,7 +20,7 @@ import {
 } from '../state/workspace';
 import { modelName } from '../model/join';
 import { captureCommand, h5pyStatistic, verdictCommand } from '../model/commands';
-import { Absent, Check, Fold, Pick, Snippet, Switch } from '../ui/controls';
+import { Absent, Fold, Pick, Snippet, Switch } from '../ui/controls';
 import { csv, download } from '../state/export';
 import { NotesExport } from './notes';
 import { HeadGrid, gridMode } from './overview_grid';
@@ -99,11 +99,15 @@ function Toolbar() {
         onPick={(sort) => choose({ sort })}
       />
       {view.sort.value && (
-        <Check
-          label="smallest first"
-          checked={view.ascending.value}
-          onChange={(ascending) => choose({ ascending })}
-        />
+        <button
+          type="button"
+          class="direction"
+          aria-label={view.ascending.value ? 'Smallest first' : 'Largest first'}
+          title={view.ascending.value ? 'Smallest first' : 'Largest first'}
+          onClick={() => choose({ ascending: !view.ascending.value })}
+        >
+          {view.ascending.value ? '▴' : '▾'}
+        </button>
       )}
       <label class="filter">
         <span>Filter</span>
