@@ -1,7 +1,7 @@
 /** One experiment of a file: every array of it, by name. */
 
 import type { ExperimentData } from '../format/types';
-import { orAbsent, type Reading, type RunFile } from './run_file';
+import { orAbsent, type Reading, type RunReader } from './run_file';
 
 /** An array of every prompt, of which the others are the estimates. */
 const SKIPPED = new Set(['per_prompt']);
@@ -12,7 +12,7 @@ async function listOf(file: Reading, path: string): Promise<number[]> {
 }
 
 /** `name` may go one group deeper, as `lens/p000000` does. */
-export async function readExperiment(file: RunFile, name: string): Promise<ExperimentData> {
+export async function readExperiment(file: RunReader, name: string): Promise<ExperimentData> {
   const path = `/experiments/${name}`;
   const [attributes, nodes] = await Promise.all([file.attributes(path), file.list(path)]);
   const data: ExperimentData = {

@@ -16,7 +16,24 @@ export interface Reading {
   attributes(path: string): Promise<Attributes>;
 }
 
-export class RunFile implements Reading {
+/** Where something is stored: a file on disk and the path inside. */
+export interface Origin {
+  file: string;
+  path: string;
+}
+
+/** An open file, or several that are read as one. */
+export interface RunReader extends Reading {
+  /** Tells open files apart. */
+  readonly id: number;
+  readonly name: string;
+  readonly size: number;
+  list(path: string): Promise<NodeInfo[]>;
+  origin(path: string): Origin;
+  close(): Promise<void>;
+}
+
+export class RunFile implements RunReader {
   readonly name: string;
   readonly size: number;
   readonly #client: Client;
@@ -33,6 +50,10 @@ export class RunFile implements Reading {
   static async open(client: Client, source: Source, name: string): Promise<RunFile> {
     const { file, size } = await client.open(source);
     return new RunFile(client, file, name, size);
+  }
+
+  origin(path: string): Origin {
+    return { file: this.name, path };
   }
 
   close(): Promise<void> {
@@ -70,7 +91,7 @@ export interface OpenedRun {
 }
 
 /** What the root of a file says; the first thing that is read. */
-export async function readSummary(file: RunFile): Promise<OpenedRun> {
+export async function readSummary(file: RunReader): Promise<OpenedRun> {
   const [root, names] = await Promise.all([file.attributes('/'), file.names('/')]);
   const schema = judgeSchema(root.schema, root.schema_version);
   const ours = schema.kind === 'ours';

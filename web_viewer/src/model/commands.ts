@@ -12,14 +12,20 @@ export function h5pyMap(file: string, path: string, head: number): string {
   ].join('\n');
 }
 
-export function h5pyStatistic(file: string, prompt: string, stack: string, name: string): string {
-  const path = `prompts/${prompt}/attention/${stack}/head_stats`;
+/** `row` is the prompt of a packed file, null where the dataset is of one prompt. */
+export function h5pyStatistic(
+  file: string,
+  path: string,
+  name: string,
+  row: number | 'all' | null,
+): string {
+  const prompt = row === null ? '' : row === 'all' ? ':, ' : `${row}, `;
   return [
     'import h5py',
     `with h5py.File(${quote(file)}) as f:`,
-    `    stats = f[${quote(path)}]  # [layer, head, statistic]`,
+    `    stats = f[${quote(path.replace(/^\//, ''))}]  # […, layer, head, statistic]`,
     `    names = [name.decode() for name in stats.attrs["names"]]`,
-    `    values = stats[:, :, names.index(${quote(name)})]`,
+    `    values = stats[${prompt}:, :, names.index(${quote(name)})]`,
   ].join('\n');
 }
 

@@ -274,11 +274,7 @@ function Toolbar() {
 function copyLines(): void {
   const [a, b] = [sideA.peek(), sideB.peek()];
   if (!a || !b) return;
-  const stored = ({ run, at }: Side) => ({
-    file: run.summary.name,
-    path: at.map.path,
-    index: at.index,
-  });
+  const stored = ({ run, at }: Side) => ({ ...run.file.origin(at.map.path), index: at.index });
   void copyText(h5pyDifference(stored(a), stored(b)), 'Code');
 }
 

@@ -251,6 +251,10 @@ export function HeadAside({ index }: { index: number }) {
   const run = mainRun.value!;
   const map = headMap.value;
   const name = nameOf(head);
+  const readLines = () => {
+    const { file, path } = run.file.origin(map!.map.path);
+    return h5pyMap(file, path, map!.index);
+  };
   return (
     <aside>
       <Minimap />
@@ -276,7 +280,7 @@ export function HeadAside({ index }: { index: number }) {
       <HeadNote key={name} head={name} />
       {map && (
         <Fold title="Read this map with h5py">
-          <Snippet text={h5pyMap(run.summary.name, map.map.path, map.index)} what="Code" />
+          <Snippet text={readLines()} what="Code" />
         </Fold>
       )}
     </aside>

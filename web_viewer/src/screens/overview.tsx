@@ -262,11 +262,25 @@ function EffectPicks() {
   );
 }
 
-function ReadStatistic() {
+/** The Python that reads the statistic on screen; null where the file has none of its own. */
+function statisticLines(): string | null {
   const column = statistic.value;
-  const run = mainRun.value!;
+  const { file, summary } = mainRun.value!;
+  if (column?.kind !== 'statistic') return null;
   const id = prompt.value?.id;
-  if (column?.kind !== 'statistic' || id === undefined || !stack.value) return null;
+  const name = stack.value?.stack ?? summary.packedStacks[0];
+  if (id !== undefined && summary.promptIds.includes(id)) {
+    const origin = file.origin(`/prompts/${id}/attention/${name}/head_stats`);
+    return h5pyStatistic(origin.file, origin.path, column.id, null);
+  }
+  if (!name) return null;
+  const origin = file.origin(`/packed/attention/${name}/head_stats`);
+  const row = showsMeans.value || id === undefined ? 'all' : Number(id.slice(1));
+  return h5pyStatistic(origin.file, origin.path, column.id, row);
+}
+
+function Elsewhere() {
+  const lines = statisticLines();
   return (
     <Fold title="Take these numbers elsewhere">
       <button type="button" onClick={exportHeads}>
@@ -277,10 +291,7 @@ function ReadStatistic() {
           Scatter as SVG
         </button>
       )}
-      <Snippet
-        text={h5pyStatistic(run.summary.name, id, stack.value.stack, column.id)}
-        what="Code"
-      />
+      {lines && <Snippet text={lines} what="Code" />}
     </Fold>
   );
 }
@@ -319,7 +330,7 @@ export function Overview() {
               <Snippet text={verdictCommand(modelName(run.summary))} what="Command" />
             </section>
           )}
-          <ReadStatistic />
+          <Elsewhere />
           <NotesExport />
         </aside>
       </div>

@@ -3,7 +3,7 @@
 import { signal } from '@preact/signals';
 import type { MapInfo } from '../format/types';
 import { isStale } from '../io/errors';
-import type { RunFile } from '../io/run_file';
+import type { RunReader } from '../io/run_file';
 import { Lru } from '../draw/lru';
 import { TILE } from '../draw/heat_map';
 import type { Block } from '../draw/transform';
@@ -44,7 +44,7 @@ function stackOf(map: MapInfo): string {
 const extentAt = (cells: number, level: number): number => Math.ceil(cells / level);
 
 export function tile(
-  file: RunFile,
+  file: RunReader,
   map: MapInfo,
   head: number,
   level: number,
@@ -79,7 +79,7 @@ export function tile(
 
 /** The exact stored value of one cell, if its tile is here. */
 export function cellValue(
-  file: RunFile,
+  file: RunReader,
   map: MapInfo,
   head: number,
   row: number,

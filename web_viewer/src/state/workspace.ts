@@ -6,7 +6,8 @@ import { Client } from '../io/client';
 import { IoError, isStale, type IoErrorCode } from '../io/errors';
 import type { Source } from '../io/protocol';
 import { readExperiment } from '../io/read_experiment';
-import { RunFile, readSummary } from '../io/run_file';
+import { JoinedFile, joinedSummary, shardOf, type Part } from '../io/joined_file';
+import { RunFile, readSummary, type RunReader } from '../io/run_file';
 import { browserSurroundings } from '../io/surroundings';
 import { headEffects, preferred, type HeadEffects } from '../model/effects';
 import { modelKey } from '../model/join';
@@ -14,7 +15,7 @@ import { view } from './view';
 
 export interface OpenRun {
   id: number;
-  file: RunFile;
+  file: RunReader;
   summary: RunSummary;
   foreign: boolean;
   experiments: ExperimentData[];
@@ -68,6 +69,33 @@ function checkLink(summary: RunSummary): void {
   say(`The link was made for another run (${wanted}) in a file of this name.`);
 }
 
+const partsOf = ({ file, summary }: OpenRun): Part[] => {
+  if (file instanceof JoinedFile) return [...file.parts];
+  return [{ file, shard: shardOf(summary)!, promptIds: summary.promptIds }];
+};
+
+/** Parts of one run become one: its prompts are then browsed as if they lay in one file. */
+function addRun(run: OpenRun): void {
+  const mate =
+    shardOf(run.summary) &&
+    runs.value.find(
+      ({ summary }) => shardOf(summary) && summary.root.run_id === run.summary.root.run_id,
+    );
+  if (!mate) {
+    runs.value = [...runs.value, run];
+    return;
+  }
+  const [part] = partsOf(run);
+  if (partsOf(mate).some(({ shard }) => shard[0] === part!.shard[0])) {
+    say('This part is open already.');
+    void run.file.close();
+    return;
+  }
+  const file = new JoinedFile([...partsOf(mate), part!]);
+  const joined = { ...run, file, summary: joinedSummary(run.summary, file) };
+  runs.value = runs.value.map((other) => (other === mate ? joined : other));
+}
+
 export async function openSource(source: Source, name: string): Promise<void> {
   busy.value = name;
   let file: RunFile | null = null;
@@ -84,7 +112,7 @@ export async function openSource(source: Source, name: string): Promise<void> {
       summary.experiments.map((experiment) => readExperiment(opened, experiment)),
     );
     const foreign = schema.kind === 'foreign';
-    runs.value = [...runs.value, { id: nextId++, file: opened, summary, foreign, experiments }];
+    addRun({ id: nextId++, file: opened, summary, foreign, experiments });
     checkLink(summary);
   } catch (error) {
     failWith(name, error);

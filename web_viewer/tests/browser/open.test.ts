@@ -9,7 +9,9 @@ import {
   capture,
   folder,
   h5py,
+  halves,
   packed,
+  several,
   verdict,
   without,
   writtenByH5py,
@@ -217,4 +219,23 @@ test('a link to another run says so; notes outlive the page', { skip: without('c
     };
     assert.deepEqual(saved.notes, { '1.7': 'copies what came before' });
   }),
+);
+
+test(
+  'parts of a run that was not finished are browsed as one',
+  { skip: without('command', 'python') },
+  () =>
+    withViewer(async (viewer) => {
+      const [first, second] = halves() as [string, string];
+      await viewer.open([second], '#v=1&s=head&h=1.7');
+      assert.match(await viewer.page.locator('.bottom').innerText(), /partial: 1 of 2 parts/);
+      await viewer.page.locator('input[type=file]').first().setInputFiles([first]);
+      await viewer.page.getByText('partial: 2 of 2 parts').waitFor();
+      await viewer.page.evaluate(() => (location.hash = '#v=1&s=head&h=1.7&p=p000006'));
+      const whole = h5py<number>(
+        `with h5py.File(sys.argv[1]) as f: print(json.dumps(float(f["prompts/p000006/cache/blocks.1.attn.hook_pattern"][7, 5, 2])))`,
+        several(),
+      );
+      await viewer.page.waitForFunction((value) => window.__attnscope.value(5, 2) === value, whole);
+    }),
 );

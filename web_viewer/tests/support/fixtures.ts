@@ -70,6 +70,15 @@ function prompts(name: string, count: number): string {
 export const several = (): string =>
   make('several.h5', ['capture', '-m', model, '--prompts', prompts('several.jsonl', 8)]);
 
+/** The two halves of `several()`, as two machines would write them. */
+export const halves = (): string[] =>
+  [1, 2].map((part) =>
+    make(`half-${part}.h5`, [
+      ...['capture', '-m', model, '--prompts', prompts('several.jsonl', 8)],
+      ...['--shard', `${part}/2`],
+    ]),
+  );
+
 export const packed = (): string =>
   make('packed.h5', ['capture', '-m', model, '--prompts', prompts('packed.jsonl', 80)]);
 
