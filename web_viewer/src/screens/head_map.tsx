@@ -8,6 +8,7 @@ import type { Ink } from '../draw/ink';
 import { isMasked } from '../draw/paint';
 import { RAW, transformed } from '../draw/transform';
 import { zoomAt, type Size } from '../draw/viewport';
+import { plural } from '../model/numbers';
 import { tokenLabel } from '../model/tokens';
 import {
   crosshair,
@@ -27,6 +28,7 @@ import {
   currentRows,
   dataVersion,
   drawnTile,
+  faultyRows,
   headMap,
   isMean,
   mapScale,
@@ -144,7 +146,8 @@ export function HeadMap() {
     if (done.factor > done.level) {
       parts.push(`one pixel shows the largest of ${done.factor} × ${done.factor} cells`);
     }
-    if (done.missing > 0) parts.push(`${done.missing} cells are not numbers (hatched)`);
+    if (done.missing > 0) parts.push(notNumbers(done.missing));
+    if (faultyRows.value > 0) parts.push(`${plural(faultyRows.value, 'row')} not summing to 1`);
     if (done.factor > 1 && transform.value.rowFactor)
       parts.push('rescaled values are upper bounds here');
     report.value = parts.join(' · ');
@@ -226,6 +229,9 @@ export function HeadMap() {
     </div>
   );
 }
+
+const notNumbers = (count: number): string =>
+  count === 1 ? '1 cell is not a number (hatched)' : `${count} cells are not numbers (hatched)`;
 
 function mapLabel(): string {
   const head = headMap.value?.head;

@@ -306,3 +306,32 @@ export function prefetchNext(): void {
     }
   }
 }
+
+/** Rows of a stored pattern sum to one, up to the rounding of the coarsest kind of map. */
+const SUM_TOLERANCE = 5e-3;
+const CHECKED_LENGTH = 1024;
+
+/** Rows whose weights do not sum to what the file says; only of maps that are read whole. */
+export const faultyRows = computed<number>(() => {
+  const at = headMap.value;
+  const [, rows = 0, columns = 0] = at?.map.shape ?? [];
+  const learned = currentRows.value?.columns.get('learned_sink');
+  const known = at?.map.rowSum === 'one' || (at?.map.rowSum === 'sink' && learned !== undefined);
+  if (!at || !known || isMean.value || at.map.keyPositions) return 0;
+  if (rows > CHECKED_LENGTH || columns > CHECKED_LENGTH) return 0;
+  arrivals.value;
+  const sums = new Float64Array(rows);
+  for (let row = 0; row * TILE < rows; ++row) {
+    for (let column = 0; column * TILE < columns; ++column) {
+      const block = drawnTile(1, row, column);
+      if (!block) return 0;
+      block.values.forEach((value, i) => {
+        sums[row * TILE + Math.floor(i / block.columns)]! += value;
+      });
+    }
+  }
+  const wrong = (sum: number, q: number) =>
+    Math.abs(sum + (at.map.rowSum === 'sink' ? (learned?.[q] ?? 0) : 0) - 1) > SUM_TOLERANCE;
+  // A row without any mass is one that sees nothing; one with NaN is hatched and counted already.
+  return sums.filter((sum, q) => sum !== 0 && wrong(sum, q)).length;
+});

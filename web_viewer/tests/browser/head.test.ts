@@ -241,7 +241,7 @@ s.attrs["names"] = np.array([b"entropy"])`,
         /level ×4 .*hatched/.test(document.querySelector('.bottom .status')?.textContent ?? ''),
       );
       assert.match(await status.innerText(), /level ×4 \(largest of 4 × 4 cells\)/);
-      assert.match(await status.innerText(), /cells are not numbers \(hatched\)/);
+      assert.match(await status.innerText(), /cells? (is|are) not (a number|numbers) \(hatched\)/);
       const bright = await brightest(viewer, 2000, 1500, 8);
       const place = Math.round(255 * Math.sqrt(0.9));
       assert.ok(
@@ -380,4 +380,28 @@ test('the picture with vectors holds the tokens as text', { skip: without('comma
     );
     assert.equal(root, 'svg');
   }),
+);
+
+test(
+  'cells that are not numbers, and rows that do not sum to one, are counted',
+  { skip: without('python') },
+  () =>
+    withViewer(async (viewer) => {
+      const path = writtenByH5py(
+        'faulty.h5',
+        `f.attrs["schema"] = np.bytes_(b"attnscope/1"); f.attrs["schema_version"] = [1, 0]
+f.attrs["kind"] = np.bytes_(b"capture")
+p = f.create_group("prompts/p000000"); p["text"] = np.bytes_(b"faulty")
+p["tokens/text"] = np.array([b"t%d" % i for i in range(6)])
+m = np.tril(np.ones((6, 6))); m /= m.sum(-1, keepdims=True); m[2, 1] = np.nan; m[4] *= 0.9; m[5] *= 1.1
+d = p.create_dataset("cache/blocks.0.attn.hook_pattern", data=m[None].astype("f4"))
+d.attrs["causal"] = 1; d.attrs["row_sum"] = np.bytes_(b"one")`,
+      );
+      await viewer.open([path], '#v=1&s=head&h=0.0');
+      await viewer.page.waitForFunction(() =>
+        /1 cell is not a number \(hatched\) · 2 rows not summing to 1/.test(
+          document.querySelector('.bottom .status')?.textContent ?? '',
+        ),
+      );
+    }),
 );
