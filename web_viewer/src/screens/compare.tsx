@@ -11,6 +11,7 @@ import { h5pyDifference } from '../model/commands';
 import { differencesOf } from '../model/differences';
 import { nameOf, parseHead } from '../model/heads';
 import { exact, short, signed } from '../model/numbers';
+import { pickTexts, positionOf } from '../model/positions';
 import { safeText, tokenLabel } from '../model/tokens';
 import {
   commonShape,
@@ -42,14 +43,14 @@ const painters = {
 };
 type Panel = keyof typeof painters;
 
-function labelsOf(side: Side): string[] {
-  const name = stack.value?.stack ?? 'self';
-  return (side.prompt.queryTokens[name]?.texts ?? []).map((text) => tokenLabel(text));
+function labelsOf({ prompt: { queryTokens }, at }: Side): string[] {
+  const texts = (queryTokens[stack.value?.stack ?? 'self']?.texts ?? []).map((t) => tokenLabel(t));
+  return pickTexts(texts, at.map.queryPositions);
 }
 
-function keyLabelsOf(side: Side): string[] {
-  const name = stack.value?.stack ?? 'self';
-  return (side.prompt.keyTokens[name]?.texts ?? []).map((text) => tokenLabel(text));
+function keyLabelsOf({ prompt: { keyTokens }, at }: Side): string[] {
+  const texts = (keyTokens[stack.value?.stack ?? 'self']?.texts ?? []).map((t) => tokenLabel(t));
+  return pickTexts(texts, at.map.keyPositions);
 }
 
 function scaleFor(panel: Panel): ScaleSpec {
@@ -343,7 +344,7 @@ export function CompareScreen() {
       </div>
       <p class="compare-readout" role="status">
         {at && values && values.a !== null && values.b !== null
-          ? `query ${at.row} ${labelsOf(a)[at.row] ?? ''} → key ${at.column} ${keyLabelsOf(a)[at.column] ?? ''}: ` +
+          ? `query ${positionOf(a.at.map.queryPositions, at.row)} ${labelsOf(a)[at.row] ?? ''} → key ${positionOf(a.at.map.keyPositions, at.column)} ${keyLabelsOf(a)[at.column] ?? ''}: ` +
             `A ${exact(values.a)}, B ${exact(values.b)}, A − B ${signed(values.a - values.b, 4)}`
           : `Point at a cell to read both stored values. Colours: 0 to 1; A − B up to ±${short(scaleFor('difference').high)}.`}
       </p>

@@ -9,7 +9,20 @@ import { labelsOf } from '../model/labels';
 import { exact, short } from '../model/numbers';
 import { topPrompts } from '../model/prompts';
 import { safeText } from '../model/tokens';
-import { crosshair, extent, keyLabels, queryLabels, setViewport, viewport } from '../state/focus';
+import {
+  crosshair,
+  extent,
+  keyAt,
+  keyLabels,
+  keyTexts,
+  queryAt,
+  queryLabels,
+  queryTexts,
+  selectedColumns,
+  selectedRows,
+  setViewport,
+  viewport,
+} from '../state/focus';
 import { table } from '../state/heads';
 import { currentRows, headMap, isMean, preview, storedValue, transform } from '../state/map';
 import { promptStats, promptTable, showsMeans } from '../state/prompts';
@@ -77,11 +90,11 @@ function Readout() {
     <table class="readout">
       <tbody>
         <tr>
-          <th scope="row">query {cross.row}</th>
+          <th scope="row">query {queryAt(cross.row)}</th>
           <td>{queryLabels.value[cross.row]}</td>
         </tr>
         <tr>
-          <th scope="row">key {cross.column}</th>
+          <th scope="row">key {keyAt(cross.column)}</th>
           <td>{keyLabels.value[cross.column]}</td>
         </tr>
         <tr>
@@ -114,8 +127,8 @@ const MAX_SUM_CELLS = 4096;
 /** What the selected queries give to the selected keys. */
 function Sums() {
   arrivals.value;
-  const queries = view.queries.value;
-  const keys = view.keys.value;
+  const queries = selectedRows.value;
+  const keys = selectedColumns.value;
   if (view.view.value !== 'map' || queries.length === 0 || keys.length === 0) return null;
   if (queries.length * keys.length > MAX_SUM_CELLS) {
     return <p class="small">The selection has too many cells to be summed here.</p>;
@@ -145,7 +158,7 @@ function Sums() {
 /** Strongest keys of the row under the crosshair. */
 function StrongestKeys() {
   const rows = currentRows.value;
-  const query = crosshair.value?.row ?? view.queries.value[0];
+  const query = crosshair.value ? queryAt(crosshair.value.row) : view.queries.value[0];
   if (isMean.value || !rows?.topIndex || !rows.topValue || query === undefined) return null;
   const list: { key: number; weight: number }[] = [];
   for (let i = 0; i < Math.min(5, rows.topCount); ++i) {
@@ -155,14 +168,14 @@ function StrongestKeys() {
   return (
     <section aria-label="Strongest keys">
       <h2>
-        Query {query} {queryLabels.value[query]} attends most to
+        Query {query} {queryTexts.value[query]} attends most to
       </h2>
       <table class="bars">
         <tbody>
           {list.map(({ key, weight }) => (
             <tr key={key}>
               <td class="muted">{key}</td>
-              <td>{keyLabels.value[key]}</td>
+              <td>{keyTexts.value[key]}</td>
               <td class="value">{short(weight)}</td>
               <td class="bar">
                 <span style={{ width: `${Math.min(100, 100 * weight)}%` }} />

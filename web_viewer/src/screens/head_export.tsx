@@ -7,7 +7,7 @@ import { SvgPen } from '../draw/svg';
 import { nameOf } from '../model/heads';
 import { exact, short } from '../model/numbers';
 import { safeText } from '../model/tokens';
-import { extent, keyLabels, queryLabels, viewport } from '../state/focus';
+import { extent, keyAt, keyLabels, queryAt, queryLabels, viewport } from '../state/focus';
 import { csv, download, npy } from '../state/export';
 import { drawnMaps, headMap, mapScale, storedValue } from '../state/map';
 import { say, mainRun, prompt, stack } from '../state/workspace';
@@ -133,10 +133,10 @@ function table({ rows, columns, values }: Window): (string | number)[][] {
   const head = [
     'query',
     'query token',
-    ...columns.map((k) => `${k} ${label(keyLabels.peek(), k)}`),
+    ...columns.map((k) => `${keyAt(k)} ${label(keyLabels.peek(), k)}`),
   ];
   const body = rows.map((q, r) => [
-    q,
+    queryAt(q),
     label(queryLabels.peek(), q),
     ...columns.map((_, c) => exact(values[r * columns.length + c]!)),
   ]);
@@ -179,8 +179,8 @@ function exportJson(): void {
     dataset: at.map.path,
     index: at.index,
     heads: drawnMaps.peek().map((drawn) => nameOf(drawn.head)),
-    queries: window.rows,
-    keys: window.columns,
+    queries: window.rows.map(queryAt),
+    keys: window.columns.map(keyAt),
     query_tokens: window.rows.map((q) => queryLabels.peek()[q]),
     key_tokens: window.columns.map((k) => keyLabels.peek()[k]),
     values: window.rows.map((_, r) =>

@@ -7,8 +7,8 @@ import type { Ink } from '../draw/ink';
 import { transformed } from '../draw/transform';
 import type { Size } from '../draw/viewport';
 import { plural } from '../model/numbers';
-import { keyLabels, queryLabels } from '../state/focus';
-import { currentRows, transform } from '../state/map';
+import { keyTexts, queryTexts } from '../state/focus';
+import { currentRows, fullTransform } from '../state/map';
 import { viewStatus } from '../state/status';
 import { choose, view } from '../state/view';
 import { Canvas, offsetOf } from '../ui/canvas';
@@ -24,7 +24,7 @@ function edgesOf(): Edge[] {
     const key = rows.topIndex[at]!;
     if (key < 0) continue;
     const query = Math.floor(at / rows.topCount);
-    const weight = transformed(transform.value, rows.topValue[at]!, query, key);
+    const weight = transformed(fullTransform.value, rows.topValue[at]!, query, key);
     if (weight > 0) edges.push({ query, key, weight });
   }
   return edges.sort((a, b) => b.weight - a.weight);
@@ -37,7 +37,7 @@ export function HeadLines() {
   const query = useSignal(-1);
   const key = useSignal(-1);
   const drag = useRef<number | null>(null);
-  const rows = Math.max(queryLabels.value.length, keyLabels.value.length);
+  const rows = Math.max(queryTexts.value.length, keyTexts.value.length);
   const place = (): BipartiteView => ({ top: top.value, rowHeight: ROW_HEIGHT });
 
   const scrollBy = (count: number) => {
@@ -51,8 +51,8 @@ export function HeadLines() {
     const fixedKey = view.keys.value[0] ?? -1;
     const chosen = query.value >= 0 || key.value >= 0;
     const left = drawBipartite(context, ink, room, place(), {
-      queries: queryLabels.value,
-      keys: keyLabels.value,
+      queries: queryTexts.value,
+      keys: keyTexts.value,
       edges: edges.value,
       query: chosen ? query.value : fixedQuery,
       key: chosen ? key.value : fixedQuery >= 0 ? -1 : fixedKey,
@@ -87,8 +87,8 @@ export function HeadLines() {
             return;
           }
           const row = rowAt(place(), at.y);
-          query.value = at.x < SIDE && row < queryLabels.value.length ? row : -1;
-          key.value = at.x > size.value.width - SIDE && row < keyLabels.value.length ? row : -1;
+          query.value = at.x < SIDE && row < queryTexts.value.length ? row : -1;
+          key.value = at.x > size.value.width - SIDE && row < keyTexts.value.length ? row : -1;
         }}
         onPointerUp={() => {
           drag.current = null;

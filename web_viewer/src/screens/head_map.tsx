@@ -9,15 +9,19 @@ import { isMasked } from '../draw/paint';
 import { RAW, transformed } from '../draw/transform';
 import { zoomAt, type Size } from '../draw/viewport';
 import { plural } from '../model/numbers';
-import { tokenLabel } from '../model/tokens';
+import { pick } from '../model/positions';
 import {
   crosshair,
   extent,
   found,
+  keyAt,
   keyLabels,
   mapSize,
   moveCrosshair,
+  queryAt,
   queryLabels,
+  selectedColumns,
+  selectedRows,
   setViewport,
   stepFound,
   viewport,
@@ -41,7 +45,7 @@ import {
 } from '../state/map';
 import { viewStatus } from '../state/status';
 import { arrivals } from '../state/tiles';
-import { choose, view } from '../state/view';
+import { choose } from '../state/view';
 import { Canvas } from '../ui/canvas';
 import { useMapGestures } from '../ui/map_gestures';
 
@@ -74,16 +78,21 @@ function profiles(rows: number, columns: number) {
     for (let q = fromY; q < toY; ++q) down[q] = shownValue(q, cross.column) ?? 0;
     const least = mapScale.value.high / 50;
     return {
-      rowProfile: { values: down, least, caption: `key ${cross.column}` },
-      columnProfile: { values: along, least, caption: `query ${cross.row}` },
+      rowProfile: { values: down, least, caption: `key ${keyAt(cross.column)}` },
+      columnProfile: { values: along, least, caption: `query ${queryAt(cross.row)}` },
     };
   }
   // What the file sums up is of one head, and so not of a mean.
   const data = isMean.value ? null : currentRows.value;
+  const { map } = headMap.value!;
   const strongest = data?.columns.get('max');
   return {
-    rowProfile: strongest ? { values: strongest, least: 0, caption: 'largest' } : null,
-    columnProfile: data?.keySum ? { values: data.keySum, least: 0, caption: 'sum' } : null,
+    rowProfile: strongest
+      ? { values: pick(strongest, map.queryPositions), least: 0, caption: 'largest' }
+      : null,
+    columnProfile: data?.keySum
+      ? { values: pick(data.keySum, map.keyPositions), least: 0, caption: 'sum' }
+      : null,
   };
 }
 
@@ -109,8 +118,8 @@ export function figureContent() {
     columnPositions: map.keyPositions,
     valueAt: shownValue,
     cross: crosshair.value,
-    selectedRows: view.queries.value,
-    selectedColumns: view.keys.value,
+    selectedRows: selectedRows.value,
+    selectedColumns: selectedColumns.value,
     found: found.value,
     ...profiles(rows, columns),
   };
@@ -174,7 +183,10 @@ export function HeadMap() {
       crosshair.value = cell;
     },
     select: (from, to) =>
-      choose({ queries: range(from.row, to.row), keys: range(from.column, to.column) }),
+      choose({
+        queries: range(from.row, to.row).map(queryAt),
+        keys: range(from.column, to.column).map(keyAt),
+      }),
   });
 
   useEffect(() => {
@@ -211,7 +223,10 @@ export function HeadMap() {
       locked.value = true;
       moveCrosshair({ row: now.row + step[0] * stride, column: now.column + step[1] * stride });
     } else if (event.key === 'Enter' && crosshair.value) {
-      choose({ queries: [crosshair.value.row], keys: [crosshair.value.column] });
+      choose({
+        queries: [queryAt(crosshair.value.row)],
+        keys: [keyAt(crosshair.value.column)],
+      });
     } else return;
     event.preventDefault();
     event.stopPropagation();
@@ -239,7 +254,7 @@ function mapLabel(): string {
   if (!head) return 'Attention map';
   const cross = crosshair.value;
   const at = cross
-    ? `, at query ${cross.row} ${tokenLabel(queryLabels.value[cross.row] ?? '')}, key ${cross.column}`
+    ? `, at query ${queryAt(cross.row)} ${queryLabels.value[cross.row] ?? ''}, key ${keyAt(cross.column)}`
     : '';
   return `Attention map of head ${head.layer}.${head.head}, ${rows} queries by ${columns} keys${at}`;
 }

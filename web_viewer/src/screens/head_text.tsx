@@ -5,7 +5,9 @@ import { isStale } from '../io/errors';
 import { placeOf } from '../draw/scale';
 import { transformed } from '../draw/transform';
 import { short } from '../model/numbers';
+import { positionOf } from '../model/positions';
 import { tokenText } from '../model/tokens';
+import { rowOfQuery } from '../state/focus';
 import { headMap, mapScale, transform } from '../state/map';
 import { choose, view } from '../state/view';
 import { failWith, mainRun, prompt, stack } from '../state/workspace';
@@ -19,21 +21,28 @@ async function meanRow(queries: readonly number[]): Promise<Float32Array | null>
   const at = headMap.peek();
   const run = mainRun.peek();
   if (!at || !run || queries.length === 0) return null;
-  const keys = at.map.shape[2];
-  const mean = new Float32Array(keys);
-  const used = queries.slice(0, MAX_QUERIES);
+  const stored = at.map.shape[2];
+  const { keyPositions } = at.map;
+  const length = keyPositions ? Math.max(...keyPositions) + 1 : stored;
+  const mean = new Float32Array(length);
+  // Queries whose rows are not stored have nothing to show.
+  const used = queries
+    .map(rowOfQuery)
+    .filter((row) => row >= 0)
+    .slice(0, MAX_QUERIES);
   const rows = await Promise.all(
-    used.map((query) =>
+    used.map((row) =>
       run.file.numbers(
         at.map.path,
-        { start: [at.index, query, 0], count: [1, 1, keys] },
+        { start: [at.index, row, 0], count: [1, 1, stored] },
         { lane: 'text', priority: 4 },
       ),
     ),
   );
   rows.forEach(({ values }, i) => {
-    for (let k = 0; k < keys; ++k) {
-      mean[k]! += transformed(transform.peek(), values[k]!, used[i]!, k) / used.length;
+    for (let k = 0; k < stored; ++k) {
+      const weight = transformed(transform.peek(), values[k]!, used[i]!, k);
+      mean[positionOf(keyPositions, k)]! += weight / used.length;
     }
   });
   return mean;

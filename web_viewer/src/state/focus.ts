@@ -3,6 +3,8 @@
 import { computed, signal } from '@preact/signals';
 import type { Cross } from '../draw/figure';
 import { clampView, fitAll, type Size, type Viewport } from '../draw/viewport';
+import type { Tokens } from '../format/types';
+import { indexOf, indicesOf, pickTexts, positionOf } from '../model/positions';
 import { findTokens } from '../model/search';
 import { tokenLabel } from '../model/tokens';
 import { headMap } from './map';
@@ -35,26 +37,39 @@ export function setViewport(next: Viewport, final = false): void {
   else adjust({ zoom });
 }
 
-const pick = (labels: string[], positions: number[] | null): string[] =>
-  positions ? positions.map((at) => labels[at] ?? '') : labels;
+const labelsOf = (tokens: Tokens | undefined): string[] =>
+  (tokens?.texts ?? []).map((text) => tokenLabel(text));
 
-export const queryLabels = computed<string[]>(() => {
+/** Labels of all tokens, by position. */
+export const queryTexts = computed<string[]>(() => {
   const name = stack.value?.stack;
-  const texts = name ? (prompt.value?.queryTokens[name]?.texts ?? []) : [];
-  return pick(
-    texts.map((text) => tokenLabel(text)),
-    headMap.value?.map.queryPositions ?? null,
-  );
+  return name ? labelsOf(prompt.value?.queryTokens[name]) : [];
 });
 
-export const keyLabels = computed<string[]>(() => {
+export const keyTexts = computed<string[]>(() => {
   const name = stack.value?.stack;
-  const texts = name ? (prompt.value?.keyTokens[name]?.texts ?? []) : [];
-  return pick(
-    texts.map((text) => tokenLabel(text)),
-    headMap.value?.map.keyPositions ?? null,
-  );
+  return name ? labelsOf(prompt.value?.keyTokens[name]) : [];
 });
+
+const stored = computed(() => ({
+  queries: headMap.value?.map.queryPositions ?? null,
+  keys: headMap.value?.map.keyPositions ?? null,
+}));
+
+/** Labels of the rows and columns of the map. */
+export const queryLabels = computed(() => pickTexts(queryTexts.value, stored.value.queries));
+export const keyLabels = computed(() => pickTexts(keyTexts.value, stored.value.keys));
+
+/** Position of a row or column. */
+export const queryAt = (row: number): number => positionOf(stored.value.queries, row);
+export const keyAt = (column: number): number => positionOf(stored.value.keys, column);
+
+/** Row of a position, −1 where it is not stored. */
+export const rowOfQuery = (query: number): number => indexOf(stored.value.queries, query);
+
+/** Rows and columns of the positions that are selected. */
+export const selectedRows = computed(() => indicesOf(stored.value.queries, view.queries.value));
+export const selectedColumns = computed(() => indicesOf(stored.value.keys, view.keys.value));
 
 export const found = computed(() => ({
   rows: findTokens(queryLabels.value, view.search.value),

@@ -10,6 +10,7 @@ import type { MaskRule } from '../draw/paint';
 import { RAW, sinkFactors, transformed, type Block, type Transform } from '../draw/transform';
 import { paintThumbnails, type Thumbnails } from '../draw/thumbnails';
 import { parseHead, type HeadRef } from '../model/heads';
+import { pick, positionOf } from '../model/positions';
 import { shownHead } from './selection';
 import { arrivals, cellValue, forgetQueuedTiles, tile } from './tiles';
 import { view } from './view';
@@ -175,7 +176,8 @@ export const currentRows = computed<RowData | null>(() => {
   return rows?.key === keyOf(run.file.id, id, data.stack, head) ? rows : null;
 });
 
-export const transform = computed<Transform>(() => {
+/** The transform by positions, for what the file keeps of every query: strongest keys, sums. */
+export const fullTransform = computed<Transform>(() => {
   if (isMean.value) return RAW;
   const rows = currentRows.value;
   const sink = rows?.columns.get('sink');
@@ -186,6 +188,19 @@ export const transform = computed<Transform>(() => {
     hideFirst,
     rowFactor: hideFirst ? sinkFactors(sink, rows?.columns.get('learned_sink') ?? null) : null,
     keyFactor,
+  };
+});
+
+/** The same by rows and columns of the map. */
+export const transform = computed<Transform>(() => {
+  const full = fullTransform.value;
+  const map = headMap.value?.map;
+  if (full === RAW || !map) return full;
+  const { queryPositions, keyPositions } = map;
+  return {
+    hideFirst: full.hideFirst && positionOf(keyPositions, 0) === 0,
+    rowFactor: full.rowFactor && pick(full.rowFactor, queryPositions),
+    keyFactor: full.keyFactor && pick(full.keyFactor, keyPositions),
   };
 });
 
@@ -208,7 +223,7 @@ const headMaximum = computed<number>(() => {
   let most = 0;
   for (let at = 0; at < top.length; ++at) {
     const row = Math.floor(at / rows.topCount);
-    const value = transformed(transform.value, top[at]!, row, rows.topIndex?.[at] ?? 0);
+    const value = transformed(fullTransform.value, top[at]!, row, rows.topIndex?.[at] ?? 0);
     if (value > most) most = value;
   }
   return most || 1;
@@ -280,7 +295,9 @@ export function storedValue(row: number, column: number): number | null {
 export const preview = computed<Thumbnails | null>(() => {
   const data = stack.value;
   const at = headMap.value;
+  // It is of all positions, a subset of which looks otherwise.
   if (!data?.overview || !at || isMean.value) return null;
+  if (at.map.queryPositions || at.map.keyPositions) return null;
   const { rows, columns, values } = data.overview;
   const size = rows * columns;
   const begin = (at.row * data.width + at.head.head) * size;
@@ -330,8 +347,9 @@ export const faultyRows = computed<number>(() => {
       });
     }
   }
-  const wrong = (sum: number, q: number) =>
-    Math.abs(sum + (at.map.rowSum === 'sink' ? (learned?.[q] ?? 0) : 0) - 1) > SUM_TOLERANCE;
+  const sinkOf = (q: number) =>
+    at.map.rowSum === 'sink' ? (learned?.[positionOf(at.map.queryPositions, q)] ?? 0) : 0;
+  const wrong = (sum: number, q: number) => Math.abs(sum + sinkOf(q) - 1) > SUM_TOLERANCE;
   // A row without any mass is one that sees nothing; one with NaN is hatched and counted already.
   return sums.filter((sum, q) => sum !== 0 && wrong(sum, q)).length;
 });

@@ -9,6 +9,7 @@ import {
   h5py,
   lens,
   patching,
+  positions,
   several,
   verdict,
   without,
@@ -403,5 +404,31 @@ d.attrs["causal"] = 1; d.attrs["row_sum"] = np.bytes_(b"one")`,
           document.querySelector('.bottom .status')?.textContent ?? '',
         ),
       );
+    }),
+);
+
+test(
+  'a map of some queries tells positions, not rows, and its rows sum to one',
+  {
+    skip: without('command', 'python'),
+  },
+  () =>
+    withViewer(async (viewer) => {
+      const { page } = viewer;
+      // Query 6 is the third stored row; its keys from 1 on.
+      await viewer.open([positions()], '#v=1&s=head&h=1.7&sink=0&q=6&j=1-8');
+      const rows = mapOf(positions(), 1, 7);
+      assert.equal(rows.length, 4);
+      assert.equal(await viewer.value(2, 4), rows[2]![4]);
+      const sums = page.getByText('of its attention to');
+      await sums.waitFor();
+      const sum = Number(/gives ([\d.]+)/.exec(await sums.innerText())![1]);
+      assert.ok(Math.abs(sum - 1) < 2 ** -10, `${sum}`);
+      assert.match(await page.locator('aside').innerText(), /Query 6 ·blue attends most to/);
+      await page.locator('.head-map').focus();
+      await page.keyboard.press('ArrowDown');
+      assert.match(await page.locator('.readout').innerText(), /query 5\s+·lamp/);
+      await page.evaluate(() => (location.hash = '#v=1&s=head&h=0.0'));
+      await page.getByText('The map of this head is not in the file').waitFor();
     }),
 );

@@ -70,6 +70,13 @@ function prompts(name: string, count: number): string {
 export const several = (): string =>
   make('several.h5', ['capture', '-m', model, '--prompts', prompts('several.jsonl', 8)]);
 
+/** Rows of four queries only, of two layers. */
+export const positions = (): string =>
+  make('positions.h5', [
+    ...['capture', '-m', model, '--prompt', PROMPT],
+    ...['--layers', '1,3', '--positions', '2,5-7'],
+  ]);
+
 /** The two halves of `several()`, as two machines would write them. */
 export const halves = (): string[] =>
   [1, 2].map((part) =>

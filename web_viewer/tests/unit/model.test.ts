@@ -7,6 +7,7 @@ import { headEffects, preferred } from '../../src/model/effects';
 import { labelsOf } from '../../src/model/labels';
 import { namedHeads } from '../../src/model/named';
 import { exact, short, signed } from '../../src/model/numbers';
+import { indexOf, indicesOf, pick, positionOf } from '../../src/model/positions';
 import { findPrompts, meansOver, sortPrompts, topPrompts } from '../../src/model/prompts';
 import { arraysOf, describeUnit, ranked, resultGrid } from '../../src/model/results';
 import { csvField, npy } from '../../src/state/export';
@@ -311,4 +312,14 @@ test('a diff names the heads that differ, the largest first', () => {
     equal: 1,
   });
   assert.equal(differencesOf(experiment(true)), null);
+});
+
+test('subsets of positions lead from rows to positions and back', () => {
+  const stored = [2, 5, 7];
+  assert.deepEqual([positionOf(stored, 1), positionOf(null, 4), indexOf(stored, 7)], [5, 4, 2]);
+  assert.deepEqual([indexOf(stored, 3), indexOf(null, 3)], [-1, 3]);
+  assert.deepEqual(indicesOf(stored, [7, 3, 2]), [2, 0]);
+  const values = Float32Array.from([0, 10, 20, 30, 40, 50]);
+  assert.deepEqual(Array.from(pick(values, stored)), [20, 50, NaN]);
+  assert.equal(pick(values, null), values);
 });
