@@ -46,17 +46,19 @@ export const verdictName = (stored: number): Verdict | null => VERDICTS[stored] 
 const headKey = (layer: number, head: number): string => `${layer}.${head}`;
 
 /** Flat index of every unit that is one whole head; other units (sets, kv groups) are left out. */
-function headIndex(data: ExperimentData): Map<string, number> {
+function headIndex({ axes, layers, heads, cells }: ExperimentData): Map<string, number> {
   const index = new Map<string, number>();
-  const { axes, layers, heads, cells } = data;
-  if (axes.length === 2 && axes[0] === 'layer' && axes[1] === 'head') {
-    layers.forEach((layer, row) =>
-      heads.forEach((head, column) => index.set(headKey(layer, head), row * heads.length + column)),
-    );
-  } else if (axes.length === 1) {
+  if (cells.length > 0) {
+    // Names tell heads from kv groups, which have the same axes.
     cells.forEach((cell, at) => {
       if (/^\d+\.\d+$/.test(cell)) index.set(cell, at);
     });
+  } else if (axes.join(' ') === 'layer head') {
+    layers.forEach((layer, row) =>
+      heads.forEach((head, column) => {
+        index.set(headKey(layer, head), row * heads.length + column);
+      }),
+    );
   }
   return index;
 }

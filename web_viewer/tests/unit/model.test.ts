@@ -193,6 +193,8 @@ test('effects of single heads, of grids and of lists', () => {
   assert.equal(listed.effectOf(0, 0, 0), null);
   list.cells = ['mlp:0', 'mlp:1', 'attn:0', 'kv:0.0'];
   assert.equal(headEffects(list), null);
+  const groups = { ...experiment(false), cells: ['kv:0.0', 'kv:0.1', 'kv:2.0', 'kv:2.1'] };
+  assert.equal(headEffects(groups), null, 'groups of heads lie on the same axes');
   const patch = { ...effects, kind: 'patch' };
   assert.equal(preferred([patch, effects]), effects);
   assert.equal(preferred([]), null);
