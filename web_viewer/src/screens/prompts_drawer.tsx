@@ -37,7 +37,7 @@ export function PromptsDrawer() {
     choose({ prompt: rows.ids[at]!, mean: false, zoom: [], queries: [], keys: [] });
   return (
     <div class="drawer" role="complementary" aria-label="Prompts">
-      <header>
+      <div class="drawer-head">
         <h2>Prompts</h2>
         <span class="small" role="status">
           {shown.length} of {rows.ids.length}
@@ -46,7 +46,7 @@ export function PromptsDrawer() {
         <button type="button" onClick={() => choose({ drawer: false })}>
           Close
         </button>
-      </header>
+      </div>
       <div class="drawer-tools">
         <input
           type="search"

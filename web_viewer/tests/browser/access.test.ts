@@ -91,3 +91,19 @@ test('every text is at least 12 pixels high', { skip: without('command') }, () =
     }
   }),
 );
+
+test(
+  'axe finds nothing in the list of prompts, the table of heads and a card',
+  { skip: without('command') },
+  () =>
+    withViewer(async (viewer) => {
+      await viewer.open(
+        [several(), verdict(), join(VIEWER_ROOT, 'package.json')],
+        '#v=1&pd=1&g=table&o=size',
+      );
+      await viewer.heads();
+      await viewer.page.locator('.drawer-row').first().waitFor();
+      await viewer.page.locator('.failure').waitFor();
+      await check(viewer, 'drawer, table and card');
+    }),
+);

@@ -239,3 +239,14 @@ test(
       await viewer.page.waitForFunction((value) => window.__attnscope.value(5, 2) === value, whole);
     }),
 );
+
+test('the served page has no script of its own inside', () => {
+  const served = join(VIEWER_ROOT, 'dist/served');
+  const page = readFileSync(join(served, 'index.html'), 'utf8');
+  const scripts = page.match(/<script[^>]*>/g) ?? [];
+  assert.deepEqual(scripts, ['<script type="module" src="app.js">']);
+  assert.doesNotMatch(page, /<style|\son[a-z]+=/);
+  for (const name of ['app.js', 'worker.js']) {
+    assert.doesNotMatch(readFileSync(join(served, name), 'utf8'), /\beval\(|new Function\(/);
+  }
+});
