@@ -140,8 +140,14 @@ export class Hdf5Reader {
 
   /** Members of a group in order of their names. Links are listed and not followed. */
   list(file: number, path: string): NodeInfo[] {
-    const { handle } = this.#file(file);
     this.#expect(file, path, 'group');
+    return this.names(file, path).map((name) => this.node(file, join(path, name), name));
+  }
+
+  /** Names alone, which for a group of thousands of prompts is much cheaper than `list`. */
+  names(file: number, path: string): string[] {
+    if (this.#kind(file, path) !== 'group') return [];
+    const { handle } = this.#file(file);
     const names = this.#guard(path, () => this.#module.get_names(handle, path, false));
     if (names.length > NAME_LIMIT) {
       throw new IoError(
@@ -149,14 +155,7 @@ export class Hdf5Reader {
         `${path} has ${names.length} members, more than can be listed`,
       );
     }
-    return names.sort().map((name) => this.node(file, join(path, name), name));
-  }
-
-  /** Names alone, which for a group of thousands of prompts is much cheaper than `list`. */
-  names(file: number, path: string): string[] {
-    if (this.#kind(file, path) !== 'group') return [];
-    const { handle } = this.#file(file);
-    return this.#guard(path, () => this.#module.get_names(handle, path, false)).sort();
+    return names.sort();
   }
 
   node(file: number, path: string, name: string): NodeInfo {

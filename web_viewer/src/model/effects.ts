@@ -31,6 +31,8 @@ export interface HeadEffects {
   measures: string[];
   effectOf(method: number, layer: number, head: number): HeadEffect | null;
   measureOf(measure: number, layer: number, head: number): number;
+  /** Rank correlation within layers that the experiment itself holds; null without one. */
+  rankOf(method: number, measure: number): { tau: number; low: number; high: number } | null;
 }
 
 const VERDICTS: Record<number, Verdict> = {
@@ -108,6 +110,16 @@ export function headEffects(data: ExperimentData): HeadEffects | null {
     measureOf(measure, layer, head) {
       const unit = index.get(headKey(layer, head));
       return unit === undefined ? NaN : at('attention', unit * measures.length + measure);
+    },
+    rankOf(method, measure) {
+      const offset = method * measures.length + measure;
+      const tau = at('rank_correlation', offset);
+      if (Number.isNaN(tau)) return null;
+      return {
+        tau,
+        low: at('rank_correlation_low', offset),
+        high: at('rank_correlation_high', offset),
+      };
     },
   };
 }

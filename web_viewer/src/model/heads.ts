@@ -92,12 +92,15 @@ function statisticColumns(sources: HeadSources, heads: HeadRef[]): Column[] {
   });
 }
 
+/** The column of a measure that an experiment names. */
+export const measureId = (name: string): string => `verdict_${name.replaceAll(/[^a-z]+/g, '_')}`;
+
 function measureColumns(effects: HeadEffects | null, heads: HeadRef[]): Column[] {
   if (!effects) return [];
   return effects.measures.map((name, at) => {
     const { label, sentence, share } = definitionOf(name);
     return {
-      id: `verdict_${name.replaceAll(/[^a-z]+/g, '_')}`,
+      id: measureId(name),
       label,
       sentence,
       kind: 'measure',

@@ -122,8 +122,11 @@ function bestInduction(table: HeadTable): NamedHead {
         (at) => column.values[at]!,
       )
     : null;
-  if (!column || head === null) {
-    return { title, head: null, sentence: 'Induction is undefined here: no token comes twice.' };
+  if (!column) {
+    return { title, head: null, sentence: 'Not known: no capture of this model is open.' };
+  }
+  if (head === null) {
+    return { title, head, sentence: 'Induction is undefined here: no token comes twice.' };
   }
   const value = column.values[head]!;
   return {

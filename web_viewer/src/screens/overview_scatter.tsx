@@ -5,8 +5,8 @@ import { LIGHT_INK, type Ink } from '../draw/ink';
 import { dotAt, drawScatter, rangeOf, valueAt, type Dot, type ScatterRange } from '../draw/scatter';
 import { SvgPen } from '../draw/svg';
 import type { Size } from '../draw/viewport';
-import { nameOf } from '../model/heads';
-import { short } from '../model/numbers';
+import { measureId, nameOf } from '../model/heads';
+import { interval, short } from '../model/numbers';
 import { rankCorrelation } from '../model/rank';
 import { brush, hovered, kept, selectHead, selected, statistic } from '../state/selection';
 import { download } from '../state/export';
@@ -58,6 +58,16 @@ export function exportScatter(): void {
   download('scatter.svg', new Blob([pen.toString()], { type: 'image/svg+xml' }));
 }
 
+/** What the verdict itself says of this measure, which is within layers and has an interval. */
+function ownRank(): string {
+  const effects = chosenEffects.value?.effects;
+  const at = effects?.measures.findIndex((name) => measureId(name) === statistic.value?.id) ?? -1;
+  const rank = at < 0 ? null : effects!.rankOf(chosenMethod.value, at);
+  return rank
+    ? ` Within layers, by the verdict: τ-b ${short(rank.tau)} ${interval(rank.low, rank.high)}.`
+    : '';
+}
+
 export function HeadScatter() {
   const points = useComputed(dots);
   const range = useComputed(() => rangeOf(points.value));
@@ -100,10 +110,10 @@ export function HeadScatter() {
     <section class="scatter" aria-label="Statistic against effect">
       <p
         class="small"
-        title="Kendall’s τ-b and Spearman’s ρ over the heads of this file. They describe these heads; the interval of a verdict is in its report."
+        title="Kendall’s τ-b and Spearman’s ρ over the heads that are here. They describe these heads and have no interval."
       >
-        Rank correlation of {column.label} with the size of the effect: τ-b {short(tauB, 2)}, ρ{' '}
-        {short(rho, 2)}, n = {n} heads
+        Rank correlation of {column.label} with the size of the effect, over all heads: τ-b{' '}
+        {short(tauB, 2)}, ρ {short(rho, 2)}, n = {n}.{ownRank()}
       </p>
       <Canvas
         draw={draw}

@@ -11,7 +11,8 @@ import { RunFile, readSummary, type RunReader } from '../io/run_file';
 import { browserSurroundings } from '../io/surroundings';
 import { headEffects, preferred, type HeadEffects } from '../model/effects';
 import { modelKey } from '../model/join';
-import { view } from './view';
+import type { Screen } from './hash';
+import { choose, view } from './view';
 
 export interface OpenRun {
   id: number;
@@ -74,6 +75,18 @@ const partsOf = ({ file, summary }: OpenRun): Part[] => {
   return [{ file, shard: shardOf(summary)!, promptIds: summary.promptIds }];
 };
 
+/** A first file without heads opens where it has something to show. */
+function openAtContent({ summary, experiments: all }: OpenRun): void {
+  if (view.screen.peek() !== 'overview' || all.some((data) => headEffects(data))) return;
+  const screens: Partial<Record<string, Screen>> = {
+    lens: 'lens',
+    patch: 'causal',
+    diff: 'compare',
+  };
+  const screen = screens[String(summary.root.kind)];
+  if (screen) choose({ screen });
+}
+
 /** Parts of one run become one: its prompts are then browsed as if they lay in one file. */
 function addRun(run: OpenRun): void {
   const mate =
@@ -82,6 +95,7 @@ function addRun(run: OpenRun): void {
       ({ summary }) => shardOf(summary) && summary.root.run_id === run.summary.root.run_id,
     );
   if (!mate) {
+    if (runs.value.length === 0) openAtContent(run);
     runs.value = [...runs.value, run];
     return;
   }

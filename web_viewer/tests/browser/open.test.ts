@@ -10,6 +10,7 @@ import {
   folder,
   h5py,
   halves,
+  lens,
   packed,
   several,
   verdict,
@@ -250,3 +251,16 @@ test('the served page has no script of its own inside', () => {
     assert.doesNotMatch(readFileSync(join(served, name), 'utf8'), /\beval\(|new Function\(/);
   }
 });
+
+test(
+  'a file without heads opens where it has something to show',
+  { skip: without('command') },
+  () =>
+    withViewer(async (viewer) => {
+      await viewer.open([lens()]);
+      assert.equal((await viewer.state()).screen, 'lens');
+      await viewer.open([verdict()]);
+      assert.equal((await viewer.state()).screen, 'overview');
+      assert.equal((await viewer.heads()).heads, 32, 'heads that were judged, without any capture');
+    }),
+);

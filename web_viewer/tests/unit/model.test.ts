@@ -193,6 +193,20 @@ test('effects of single heads, of grids and of lists', () => {
   assert.equal(listed.effectOf(0, 0, 0), null);
   list.cells = ['mlp:0', 'mlp:1', 'attn:0', 'kv:0.0'];
   assert.equal(headEffects(list), null);
+  assert.equal(effects.rankOf(0, 0), null);
+  const ranked = experiment(true);
+  ranked.texts.measures = ['attention mass', 'focus'];
+  const one = (values: number[]) => ({
+    shape: [1, 2],
+    dtype: 'f64' as const,
+    values: Float64Array.from(values),
+  });
+  Object.assign(ranked.numbers, {
+    rank_correlation: one([0.2, 0.3]),
+    rank_correlation_low: one([0.1, -0.1]),
+    rank_correlation_high: one([0.4, 0.5]),
+  });
+  assert.deepEqual(headEffects(ranked)!.rankOf(0, 1), { tau: 0.3, low: -0.1, high: 0.5 });
   const groups = { ...experiment(false), cells: ['kv:0.0', 'kv:0.1', 'kv:2.0', 'kv:2.1'] };
   assert.equal(headEffects(groups), null, 'groups of heads lie on the same axes');
   const patch = { ...effects, kind: 'patch' };
