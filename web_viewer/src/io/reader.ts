@@ -20,6 +20,7 @@ const READ_LIMIT = 64 * 1024 * 1024;
 const NAME_LIMIT = 100_000;
 const ATTRIBUTE_LIMIT = 1024 * 1024;
 const FILTER_LIMIT = 4;
+const KNOWN_LIMIT = 10_000;
 /** deflate, shuffle, fletcher32, szip, nbit, scale-offset: what this build of HDF5 has. */
 const BUILT_IN_FILTERS = new Set([1, 2, 3, 4, 5, 6]);
 
@@ -99,6 +100,7 @@ export class Hdf5Reader {
   readonly cache = new BlockCache();
   readonly #module: Hdf5Module;
   readonly #files = new Map<number, OpenFile>();
+  readonly #known = new Map<string, Hdf5Metadata>();
 
   constructor(module: Hdf5Module) {
     this.#module = module;
@@ -133,6 +135,7 @@ export class Hdf5Reader {
     const open = this.#files.get(file);
     if (!open) return;
     this.#files.delete(file);
+    this.#known.clear();
     this.#module.close_file(open.handle);
     this.#module.FS.unlink(open.path);
     this.cache.forget(file);
@@ -202,9 +205,7 @@ export class Hdf5Reader {
   }
 
   texts(file: number, path: string, slab?: Slab): TextData {
-    const { handle } = this.#file(file);
-    this.#expect(file, path, 'dataset');
-    const meta = this.#guard(path, () => this.#module.get_dataset_metadata(handle, path));
+    const meta = this.#readable(file, path);
     if (meta.type !== 3 || meta.vlen) {
       throw new IoError('unsupported', `${path}: text of fixed length expected`);
     }
@@ -292,12 +293,17 @@ export class Hdf5Reader {
   #read(file: number, path: string, slab: Slab | undefined) {
     const { handle } = this.#file(file);
     const module = this.#module;
-    this.#expect(file, path, 'dataset');
-    const meta = this.#guard(path, () => module.get_dataset_metadata(handle, path));
-    if (meta.shape === null) throw new IoError('unsupported', `${path} has no data space`);
-    const shape = slab ? slab.count : meta.shape.map(Number);
-    this.#checkReadable(file, path, meta, shape, slab);
+    const meta = this.#readable(file, path);
+    const whole = (meta.shape ?? []).map(Number);
+    const shape = slab ? slab.count : whole;
+    const inside = slab?.start.every(
+      (start, i) => start >= 0 && start + (slab.count[i] ?? 0) <= (whole[i] ?? 0),
+    );
+    if (inside === false) throw new IoError('unsupported', `${path} is smaller than asked for`);
     const bytesTotal = shape.reduce((product, extent) => product * extent, meta.size);
+    if (!(bytesTotal <= READ_LIMIT)) {
+      throw new IoError('too_large', `${path} would need more than 64 MiB at once`);
+    }
     if (bytesTotal === 0) return { meta, shape, bytes: new Uint8Array(0) };
     const big = (numbers: number[] | undefined) => numbers?.map(BigInt) ?? null;
     const strides = slab ? slab.count.map(() => 1n) : null;
@@ -317,30 +323,32 @@ export class Hdf5Reader {
     return { meta, shape, bytes };
   }
 
-  #checkReadable(
-    file: number,
-    path: string,
-    meta: Hdf5Metadata,
-    shape: number[],
-    slab: Slab | undefined,
-  ): void {
+  /** What a dataset is, once it is known that reading it is safe; tiles ask again and again. */
+  #readable(file: number, path: string): Hdf5Metadata {
+    const key = `${file}:${path}`;
+    const known = this.#known.get(key);
+    if (known) return known;
+    const { handle } = this.#file(file);
+    this.#expect(file, path, 'dataset');
+    const meta = this.#guard(path, () => this.#module.get_dataset_metadata(handle, path));
+    if (meta.shape === null) throw new IoError('unsupported', `${path} has no data space`);
     if (meta.virtual_sources && meta.virtual_sources.length > 0) {
       throw new IoError(
         'unsupported',
         `${path} is a virtual dataset: its values are in other files`,
       );
     }
-    const inside = slab?.start.every(
-      (start, i) => start >= 0 && start + (slab.count[i] ?? 0) <= Number(meta.shape?.[i]),
-    );
-    if (inside === false) throw new IoError('unsupported', `${path} is smaller than asked for`);
-    const size = (extents: number[]) => extents.reduce((product, n) => product * n, meta.size);
-    if (!(size(shape) <= READ_LIMIT)) {
-      throw new IoError('too_large', `${path} would need more than 64 MiB at once`);
-    }
-    if (meta.chunks && !(size(meta.chunks.map(Number)) <= READ_LIMIT)) {
+    const chunk = meta.chunks?.map(Number).reduce((product, n) => product * n, meta.size) ?? 0;
+    if (!(chunk <= READ_LIMIT)) {
       throw new IoError('too_large', `${path} is stored in chunks of more than 64 MiB`);
     }
+    this.#checkFilters(file, path);
+    if (this.#known.size >= KNOWN_LIMIT) this.#known.clear();
+    this.#known.set(key, meta);
+    return meta;
+  }
+
+  #checkFilters(file: number, path: string): void {
     const { filters } = this.describe(file, path);
     const foreign = filters.find(({ id }) => !BUILT_IN_FILTERS.has(id));
     if (foreign) {
