@@ -2,7 +2,7 @@
 
 import type { ExperimentData } from '../format/types';
 import { verdictName } from './effects';
-import { interval, short, signed } from './numbers';
+import { interval, plural, short, signed } from './numbers';
 
 export interface ResultGrid {
   methods: string[];
@@ -87,6 +87,23 @@ const KIND_WORDS: Record<number, string> = {
   [-2]: 'values are missing: no interval',
 };
 
+/** What qualifies a verdict and changes none. */
+const MARKS: readonly [name: string, words: string][] = [
+  ['unspecific', 'unspecific: a placebo metric moves as well'],
+  ['like_random', 'random changes of the same size do as much'],
+];
+
+/** A count that is stored for each method and unit, or for each unit. */
+function ofUnit(
+  data: ExperimentData,
+  grid: ResultGrid,
+  name: string,
+  offset: number,
+): number | undefined {
+  const values = data.numbers[name]?.values;
+  return values?.[values.length === grid.units ? offset % grid.units : offset];
+}
+
 /** Everything that is stored of one unit under one method, line by line. */
 export function describeUnit(data: ExperimentData, grid: ResultGrid, offset: number): string[] {
   const at = (name: string) => valueOf(data, name, offset);
@@ -108,10 +125,15 @@ export function describeUnit(data: ExperimentData, grid: ResultGrid, offset: num
   if (verdict !== undefined && verdictName(verdict)) lines.push(`verdict: ${verdictName(verdict)}`);
   const kind = KIND_WORDS[at('interval_kind')];
   if (kind) lines.push(kind);
-  const counts = data.numbers.n;
-  if (counts) {
-    const n = counts.values[counts.values.length === grid.units ? offset % grid.units : offset];
-    if (n !== undefined) lines.push(`${n} prompts`);
+  for (const [name, words] of MARKS) {
+    if (data.numbers[name]?.values[offset % grid.units] === 1) lines.push(words);
+  }
+  const n = ofUnit(data, grid, 'n', offset);
+  const groups = ofUnit(data, grid, 'groups', offset);
+  if (n !== undefined) {
+    lines.push(
+      plural(n, 'prompt') + (groups === undefined ? '' : ` in ${plural(groups, 'group')}`),
+    );
   }
   return lines;
 }

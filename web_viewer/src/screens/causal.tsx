@@ -309,6 +309,11 @@ export function CausalScreen() {
               </p>
             </Fold>
           )}
+          {data.texts.notes?.map((note) => (
+            <p key={note} class="small">
+              {safeText(note, 1000)}
+            </p>
+          ))}
           <Controls data={data} />
           {grid.columnAxis === 'position' && (
             <p class="small">

@@ -299,6 +299,21 @@ test('results of any axes become grids with the names of the units', () => {
     'verdict: causal',
     '40 prompts',
   ]);
+  const marked = Float64Array.from([0, 1, 0, 0]);
+  const groups = {
+    shape: [1, 2, 2],
+    dtype: 'i64' as const,
+    values: Float64Array.from([1, 20, 20, 20]),
+  };
+  Object.assign(data.numbers, {
+    unspecific: { shape: [2, 2], dtype: 'i64', values: marked },
+    groups,
+  });
+  assert.deepEqual(describeUnit(data, grid, 1).slice(2), [
+    'unspecific: a placebo metric moves as well',
+    '40 prompts in 20 groups',
+  ]);
+  assert.equal(describeUnit(data, grid, 0).at(-1), '40 prompts in 1 group');
   assert.deepEqual(arraysOf(data), ['effect', 'n']);
   const list = { ...data, axes: ['cell'] };
   list.numbers = { effect: { ...data.numbers.effect!, shape: [1, 4] } };
