@@ -1,147 +1,24 @@
 /** What interventions did: grids per method, maps over positions, ranked units, the verdict. */
 
-import { signal, useComputed, useSignal } from '@preact/signals';
+import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { readPackedTokens } from '../io/read_prompt';
 import type { ExperimentData } from '../format/types';
-import { drawColorBar } from '../draw/figure';
-import type { Ink } from '../draw/ink';
-import { cellAt, drawMatrices, matrixLayout, type MatrixCell } from '../draw/matrix';
-import type { ScaleSpec } from '../draw/scale';
-import type { Size } from '../draw/viewport';
 import { ablateCommand, h5pyEffect, patchCommand, verdictCommand } from '../model/commands';
 import { modelName } from '../model/join';
 import { interval, short, signed } from '../model/numbers';
-import {
-  arrayLabel,
-  arraysOf,
-  describeUnit,
-  isSigned,
-  ranked,
-  resultGrid,
-  valueOf,
-  type ResultGrid,
-} from '../model/results';
-import { safeText, tokenLabel } from '../model/tokens';
-import { divergingMap } from '../state/theme';
-import { choose, view } from '../state/view';
+import { arrayLabel, arraysOf, isSigned, ranked, resultGrid, valueOf } from '../model/results';
+import { safeText } from '../model/tokens';
 import { table } from '../state/heads';
-import { experiments, mainRun, type OpenRun } from '../state/workspace';
-import { Canvas, offsetOf } from '../ui/canvas';
+import { choose, view } from '../state/view';
+import { experiments, mainRun } from '../state/workspace';
 import { Absent, Fold, Pick, Snippet } from '../ui/controls';
-
-interface Listed {
-  id: string;
-  run: OpenRun;
-  data: ExperimentData;
-  grid: ResultGrid;
-}
+import { exportTables, Grids, loadTokens, tokensUnder, type Listed } from './causal_grids';
 
 function listed(): Listed[] {
   return experiments.value.flatMap(({ id, run, data }) => {
     const grid = resultGrid(data);
     return grid ? [{ id, run, data, grid }] : [];
   });
-}
-
-const TOKEN_ROOM = 78;
-
-/** Tokens of the first prompt of a file, for the axes of positions. */
-const firstTokens = signal<{ run: number; texts: string[] }>({ run: 0, texts: [] });
-
-async function loadTokens(run: OpenRun): Promise<void> {
-  const [id] = run.summary.promptIds;
-  const texts =
-    id === undefined
-      ? await readPackedTokens(run.file, 0, (await run.file.numbers('/offsets')).values[1] ?? 0)
-      : { texts: await run.file.texts(`/prompts/${id}/tokens/text`) };
-  firstTokens.value = { run: run.id, texts: texts?.texts ?? [] };
-}
-
-function tokensUnder({ run, grid, data }: Listed): string[] {
-  const { run: owner, texts } = firstTokens.value;
-  if (grid.columnAxis !== 'position' || owner !== run.id) return [];
-  return data.positions.map((position) => tokenLabel(texts[position] ?? '', 10));
-}
-
-function scaleOf({ data }: Listed, array: string): ScaleSpec {
-  const values = data.numbers[array]?.values ?? new Float64Array(0);
-  let top = 0;
-  for (const value of values) if (Math.abs(value) > top) top = Math.abs(value);
-  return isSigned(array)
-    ? { kind: 'linear', low: -top, high: top, map: divergingMap(), diverging: true }
-    : { kind: 'linear', low: 0, high: top, map: view.color.value };
-}
-
-function Grids({ item, array }: { item: Listed; array: string }) {
-  const size = useSignal<Size>({ width: 600, height: 400 });
-  const at = useSignal<MatrixCell | null>(null);
-  const pointer = useSignal({ x: 0, y: 0 });
-  const { data, grid } = item;
-  const tokens = tokensUnder(item);
-  const layout = useComputed(() =>
-    matrixLayout(
-      grid.methods.length,
-      grid.rows.length,
-      grid.columns.length,
-      size.value.width,
-      size.value.height,
-      tokensUnder(item).length > 0 ? TOKEN_ROOM : undefined,
-    ),
-  );
-  const offsetOfCell = (cell: MatrixCell) =>
-    cell.matrix * grid.units + cell.row * grid.columns.length + cell.column;
-  const draw = (context: CanvasRenderingContext2D, place: Size, ink: Ink) => {
-    if (place.width !== size.peek().width) size.value = place;
-    const scale = scaleOf(item, array);
-    const matrices = grid.methods.map((title, matrix) => ({
-      title: safeText(title) || arrayLabel(array),
-      values: (row: number, column: number) =>
-        valueOf(data, array, offsetOfCell({ matrix, row, column })),
-    }));
-    const labels = { rows: grid.rows, columns: grid.columns, tokens };
-    drawMatrices(context, ink, layout.value, matrices, labels, scale, at.value);
-    const bar = { x: place.width - 196, y: place.height - 30, width: 180, height: 8 };
-    drawColorBar(context, ink, bar, scale, (value) => short(value));
-  };
-  const cell = at.value;
-  const lines = cell ? describeUnit(data, grid, offsetOfCell(cell)) : [];
-  const name = cell ? grid.names[offsetOfCell(cell) % grid.units]! : '';
-  return (
-    <div class="causal-grids" style={{ minHeight: `${layout.value.height}px` }}>
-      <Canvas
-        draw={draw}
-        label={`${arrayLabel(array)} of ${grid.units} units under ${grid.methods.join(', ')}`}
-        onPointerMove={(event) => {
-          pointer.value = offsetOf(event);
-          const { x, y } = pointer.value;
-          at.value = cellAt(layout.value, grid.rows.length, grid.columns.length, x, y);
-        }}
-        onPointerLeave={() => (at.value = null)}
-        onClick={() => {
-          if (name && table.value.index.has(name)) choose({ head: name });
-        }}
-        onDblClick={() => {
-          if (name && table.value.index.has(name)) choose({ head: name, screen: 'head' });
-        }}
-      />
-      {cell && (
-        <div
-          class="tip"
-          style={{
-            left: `${Math.min(pointer.value.x + 14, size.value.width - 250)}px`,
-            top: `${pointer.value.y + 14}px`,
-            width: '240px',
-          }}
-        >
-          <strong>{safeText(name)}</strong> {safeText(grid.methods[cell.matrix] ?? '')}
-          {lines.map((line) => (
-            <div key={line}>{line}</div>
-          ))}
-        </div>
-      )}
-    </div>
-  );
 }
 
 const SHOWN = 40;
@@ -326,7 +203,12 @@ export function CausalScreen() {
             </p>
           )}
           <Ranking item={item} array={array} method={method} />
-          <Fold title="Read these effects with h5py">
+          <Fold title="Take these numbers elsewhere">
+            {grid.rows.length > 0 && (
+              <button type="button" onClick={() => exportTables(item, array)}>
+                Tables as SVG
+              </button>
+            )}
             <Snippet text={h5pyEffect(item.run.summary.name, data.name)} what="Code" />
           </Fold>
         </aside>

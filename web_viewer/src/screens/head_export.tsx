@@ -3,12 +3,11 @@
 import { drawColorBar, drawFigure, figureLayout } from '../draw/figure';
 import { LIGHT_INK } from '../draw/ink';
 import type { Pen } from '../draw/pen';
-import { SvgPen } from '../draw/svg';
 import { nameOf } from '../model/heads';
 import { exact, short } from '../model/numbers';
 import { safeText } from '../model/tokens';
 import { extent, keyAt, keyLabels, queryAt, queryLabels, viewport } from '../state/focus';
-import { csv, download, npy } from '../state/export';
+import { csv, download, downloadSvg, npy, svgPen } from '../state/export';
 import { drawnMaps, headMap, mapScale, storedValue } from '../state/map';
 import { say, mainRun, prompt, stack } from '../state/workspace';
 import { copyText, Pick } from '../ui/controls';
@@ -85,10 +84,9 @@ export function exportPng(ratio: number): void {
 
 /** The same with axes and text as vectors. */
 function exportSvg(): void {
-  const measure = document.createElement('canvas').getContext('2d')!;
-  const pen = new SvgPen(SIZE.width, bottomOf() + CAPTION, measure);
+  const pen = svgPen(SIZE.width, bottomOf() + CAPTION);
   if (!drawAll(pen, 4)) return;
-  download(`${baseName()}.svg`, new Blob([pen.toString()], { type: 'image/svg+xml' }));
+  downloadSvg(`${baseName()}.svg`, pen);
 }
 
 interface Window {

@@ -23,7 +23,7 @@ import { captureCommand, h5pyStatistic, verdictCommand } from '../model/commands
 import { Absent, Fold, Pick, Snippet, Switch } from '../ui/controls';
 import { csv, download } from '../state/export';
 import { NotesExport } from './notes';
-import { HeadGrid, gridMode } from './overview_grid';
+import { exportGrid, HeadGrid, gridMode } from './overview_grid';
 import { HeadList } from './overview_table';
 import { exportScatter, HeadScatter } from './overview_scatter';
 import { effectSentence, verdictWords } from './head_words';
@@ -286,6 +286,11 @@ function Elsewhere() {
       <button type="button" onClick={exportHeads}>
         CSV of all heads
       </button>{' '}
+      {gridMode() !== 'table' && (
+        <button type="button" onClick={exportGrid}>
+          Grid as SVG
+        </button>
+      )}{' '}
       {chosenEffects.value && (
         <button type="button" onClick={exportScatter}>
           Scatter as SVG

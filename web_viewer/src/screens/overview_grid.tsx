@@ -1,10 +1,11 @@
 /** All heads at once: their maps, a statistic, or what they cause. */
 
-import { useComputed, useSignal, useSignalEffect } from '@preact/signals';
+import { computed, useComputed, useSignal, useSignalEffect } from '@preact/signals';
 import { useCallback, useRef } from 'preact/hooks';
 import { headAt, modelLayout, sortedLayout, type GridLayout } from '../draw/grid';
-import { drawHeadGrid } from '../draw/head_grid';
-import type { Ink } from '../draw/ink';
+import { drawHeadGrid, type GridContent } from '../draw/head_grid';
+import { LIGHT_INK, type Ink } from '../draw/ink';
+import type { ColorMapName } from '../draw/color';
 import type { ScaleSpec } from '../draw/scale';
 import { paintThumbnails } from '../draw/thumbnails';
 import type { Size } from '../draw/viewport';
@@ -20,6 +21,7 @@ import {
   toggleTray,
 } from '../state/selection';
 import { showsMeans } from '../state/prompts';
+import { downloadSvg, svgPen } from '../state/export';
 import { divergingMap } from '../state/theme';
 import { choose, view } from '../state/view';
 import { table } from '../state/heads';
@@ -43,17 +45,67 @@ export function gridMode(): 'map' | 'statistic' | 'effect' | 'table' {
 }
 
 /** Statistics are coloured over their range, shares over 0 to 1, effects about 0. */
-function scaleOf({ kind, share, values }: Column): ScaleSpec {
-  if (kind === 'effect') return effectScale(values);
+function scaleOf({ kind, share, values }: Column, diverging: ColorMapName): ScaleSpec {
+  if (kind === 'effect') return effectScale(values, diverging);
   const known = values.filter((value) => !Number.isNaN(value));
   const low = share ? 0 : known.reduce((least, value) => Math.min(least, value), Infinity);
   const high = share ? 1 : known.reduce((most, value) => Math.max(most, value), -Infinity);
   return { kind: 'linear', low, high, map: view.color.value };
 }
 
-function effectScale(values: Float64Array): ScaleSpec {
+function effectScale(values: Float64Array, map: ColorMapName): ScaleSpec {
   const top = values.reduce((most, v) => (Number.isNaN(v) ? most : Math.max(most, Math.abs(v))), 0);
-  return { kind: 'linear', low: -top, high: top, map: divergingMap(), diverging: true };
+  return { kind: 'linear', low: -top, high: top, map, diverging: true };
+}
+
+const thumbnails = computed(() => {
+  const data = stack.value;
+  if (!data?.overview) return null;
+  const causal = data.maps.length > 0 && data.maps.every((map) => map.causal);
+  return paintThumbnails(data.overview, view.color.value, view.scale.value, causal);
+});
+
+/** What the grid shows of every head; colours of effects depend on the paper. */
+function gridContent(layout: GridLayout, diverging: ColorMapName): GridContent {
+  const { heads, columns, effects } = table.value;
+  const mode = gridMode();
+  const effectColumn = columns.get('effect');
+  const column = mode === 'effect' ? effectColumn : statistic.value;
+  const data = stack.value;
+  const rowOf = new Map(data?.layers.map((layer, row) => [layer, row]));
+  return {
+    layout,
+    scroll: 0,
+    thumbnails: mode === 'map' ? thumbnails.value : null,
+    pictureOf: (index) => {
+      const { layer, head } = heads[index]!;
+      const row = rowOf.get(layer);
+      return data && row !== undefined ? row * data.width + head : -1;
+    },
+    values: column?.values ?? null,
+    scale: column ? scaleOf(column, diverging) : null,
+    effects,
+    largestEffect:
+      mode === 'effect' || !effectColumn ? 0 : effectScale(effectColumn.values, diverging).high,
+    names: heads.map(nameOf),
+    captions: columns.get(view.sort.value)?.values ?? null,
+    kept: kept.value,
+    tray: new Set(view.tray.value),
+    selected: selected.value,
+    hovered: hovered.value,
+  };
+}
+
+/** The grid as it is sorted and filtered, as a picture for a paper. */
+export function exportGrid(): void {
+  const width = 1000;
+  const layout = view.sort.peek()
+    ? sortedLayout(order.peek(), width)
+    : modelLayout(table.peek(), width, 700);
+  const pen = svgPen(width, layout.height);
+  const content = gridContent(layout, 'blue-orange');
+  drawHeadGrid(pen, LIGHT_INK, layout.height, { ...content, selected: -1, hovered: -1 });
+  downloadSvg('heads.svg', pen);
 }
 
 export function HeadGrid() {
@@ -66,43 +118,13 @@ export function HeadGrid() {
       ? sortedLayout(order.value, size.value.width)
       : modelLayout(table.value, size.value.width, size.value.height),
   );
-  const thumbnails = useComputed(() => {
-    const data = stack.value;
-    if (!data?.overview) return null;
-    const causal = data.maps.length > 0 && data.maps.every((map) => map.causal);
-    return paintThumbnails(data.overview, view.color.value, view.scale.value, causal);
-  });
 
   // Everything it reads is a signal, so one function serves for good.
   const draw = useCallback((context: CanvasRenderingContext2D, place: Size, ink: Ink) => {
     const { width, height } = size.peek();
     if (place.width !== width || place.height !== height) size.value = place;
-    const { heads, columns, effects } = table.value;
-    const mode = gridMode();
-    const effectColumn = columns.get('effect');
-    const column = mode === 'effect' ? effectColumn : statistic.value;
-    const data = stack.value;
-    const rowOf = new Map(data?.layers.map((layer, row) => [layer, row]));
-    drawHeadGrid(context, ink, place.height, {
-      layout: layout.value,
-      scroll: scroll.value,
-      thumbnails: mode === 'map' ? thumbnails.value : null,
-      pictureOf: (index) => {
-        const { layer, head } = heads[index]!;
-        const row = rowOf.get(layer);
-        return data && row !== undefined ? row * data.width + head : -1;
-      },
-      values: column?.values ?? null,
-      scale: column ? scaleOf(column) : null,
-      effects,
-      largestEffect: mode === 'effect' || !effectColumn ? 0 : effectScale(effectColumn.values).high,
-      names: heads.map(nameOf),
-      captions: columns.get(view.sort.value)?.values ?? null,
-      kept: kept.value,
-      tray: new Set(view.tray.value),
-      selected: selected.value,
-      hovered: hovered.value,
-    });
+    const content = gridContent(layout.value, divergingMap());
+    drawHeadGrid(context, ink, place.height, { ...content, scroll: scroll.value });
   }, []);
 
   // In a long list the selected head is brought into view.

@@ -3,13 +3,12 @@
 import { useComputed, useSignal } from '@preact/signals';
 import { LIGHT_INK, type Ink } from '../draw/ink';
 import { dotAt, drawScatter, rangeOf, valueAt, type Dot, type ScatterRange } from '../draw/scatter';
-import { SvgPen } from '../draw/svg';
 import type { Size } from '../draw/viewport';
 import { measureId, nameOf } from '../model/heads';
 import { interval, short } from '../model/numbers';
 import { rankCorrelation } from '../model/rank';
 import { brush, hovered, kept, selectHead, selected, statistic } from '../state/selection';
-import { download } from '../state/export';
+import { downloadSvg, svgPen } from '../state/export';
 import { adjust, choose } from '../state/view';
 import { table } from '../state/heads';
 import { chosenEffects, chosenMethod } from '../state/workspace';
@@ -42,20 +41,14 @@ export function exportScatter(): void {
   const column = statistic.peek();
   if (!named || !column) return;
   const size = { width: 720, height: 520 };
-  const pen = new SvgPen(
-    size.width,
-    size.height,
-    document.createElement('canvas').getContext('2d')!,
-  );
-  pen.fillStyle = LIGHT_INK.paper;
-  pen.fillRect(0, 0, size.width, size.height);
+  const pen = svgPen(size.width, size.height);
   const shown = dots();
   drawScatter(pen, LIGHT_INK, size, shown, rangeOf(shown), {
     labels: { x: column.label, y: `effect on ${named.effects.metric || 'the metric'}` },
     highlighted: selected.peek() >= 0 ? [selected.peek()] : [],
     brush: null,
   });
-  download('scatter.svg', new Blob([pen.toString()], { type: 'image/svg+xml' }));
+  downloadSvg('scatter.svg', pen);
 }
 
 /** What the verdict itself says of this measure, which is within layers and has an interval. */

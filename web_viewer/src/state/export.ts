@@ -1,5 +1,8 @@
 /** Files that the page writes: pictures drawn anew at the wanted size, and exact numbers. */
 
+import { LIGHT_INK } from '../draw/ink';
+import { SvgPen } from '../draw/svg';
+
 export function download(name: string, blob: Blob): void {
   const url = URL.createObjectURL(blob);
   const link = document.createElement('a');
@@ -8,6 +11,17 @@ export function download(name: string, blob: Blob): void {
   link.click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
+
+/** A pen for a picture of this size on white paper. */
+export function svgPen(width: number, height: number): SvgPen {
+  const pen = new SvgPen(width, height, document.createElement('canvas').getContext('2d')!);
+  pen.fillStyle = LIGHT_INK.paper;
+  pen.fillRect(0, 0, width, height);
+  return pen;
+}
+
+export const downloadSvg = (name: string, pen: SvgPen): void =>
+  download(name, new Blob([pen.toString()], { type: 'image/svg+xml' }));
 
 /** One field of a CSV line. */
 export function csvField(value: string | number): string {

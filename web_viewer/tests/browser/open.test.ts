@@ -264,3 +264,30 @@ test(
       assert.equal((await viewer.heads()).heads, 32, 'heads that were judged, without any capture');
     }),
 );
+
+test(
+  'a file that changes while it is open is told, and the page lives',
+  { skip: without('command', 'python') },
+  () =>
+    withViewer(async (viewer) => {
+      const changing = join(folder, 'changing.h5');
+      h5py<null>(
+        `rng = np.random.default_rng(1)
+with h5py.File(sys.argv[1], "w") as f:
+    f.attrs["schema"] = np.bytes_(b"attnscope/1"); f.attrs["schema_version"] = [1, 0]
+    f.attrs["kind"] = np.bytes_(b"capture")
+    p = f.create_group("prompts/p000000"); p["text"] = np.bytes_(b"changing")
+    p["tokens/text"] = np.array([b"t%d" % i for i in range(512)])
+    p.create_dataset("cache/blocks.0.attn.hook_pattern", data=rng.random((4, 512, 512), dtype="f4"), chunks=(1, 256, 256))
+print("null")`,
+        changing,
+      );
+      await viewer.open([changing]);
+      await viewer.heads();
+      writeFileSync(changing, 'something else');
+      await viewer.page.evaluate(() => (location.hash = '#v=1&s=head&h=0.3'));
+      await viewer.page.locator('.failure[data-code=changed]').waitFor();
+      const shown = await viewer.pick([capture()]);
+      assert.ok(shown.files.includes('run.h5'));
+    }),
+);

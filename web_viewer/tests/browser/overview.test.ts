@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { withViewer } from '../support/browser';
 import {
@@ -260,4 +261,37 @@ s.attrs["names"] = np.array([b"entropy", b"previous", b"induction"])`,
       () => Math.abs(window.__attnscope.state().columns.previous![0]! - 0.9999) < 1e-4,
     );
   }),
+);
+
+test(
+  'grid, scatter and tables of effects are saved as vectors, heads as a table',
+  {
+    skip: without('command'),
+  },
+  () =>
+    withViewer(async (viewer) => {
+      const { page } = viewer;
+      await viewer.open([capture(), verdict()], '#v=1&g=effect&th=dark');
+      const { columns } = await viewer.heads();
+      const save = async (name: string) => {
+        const waiting = page.waitForEvent('download');
+        await page.getByRole('button', { name }).click();
+        return readFileSync(await (await waiting).path(), 'utf8');
+      };
+      await page.getByText('Take these numbers elsewhere').click();
+      const grid = await save('Grid as SVG');
+      assert.equal((grid.match(/>L\d</g) ?? []).length, 4);
+      assert.match(grid, /fill="#ffffff"/, 'on white paper, whatever the page has');
+      assert.equal((await save('Scatter as SVG')).match(/>induction</g)?.length, 1);
+      const [head, ...lines] = (await save('CSV of all heads')).trim().split('\n');
+      const at = head!.split(',').indexOf('effect');
+      assert.deepEqual(
+        lines.map((line) => Number(line.split(',')[at])),
+        columns.effect,
+      );
+      await page.keyboard.press('4');
+      await page.getByText('Take these numbers elsewhere').click();
+      const tables = await save('Tables as SVG');
+      for (const method of ['zero', 'mean', 'resample']) assert.ok(tables.includes(`>${method}<`));
+    }),
 );
