@@ -1,6 +1,6 @@
 /** One table of all heads, with a column for everything that is known of each. */
 
-import type { StackData } from '../format/types';
+import type { NumberData, StackData } from '../format/types';
 import type { HeadEffect, HeadEffects } from './effects';
 import { definitionOf, orderOf } from './statistics';
 
@@ -40,6 +40,8 @@ export interface HeadSources {
   deviations?: Float32Array | null;
   effects: HeadEffects | null;
   method: number;
+  /** What a lens adds of every head, [layer, head]; null without one. */
+  attribution: NumberData | null;
   layerCount: number;
   headCount: number;
   keyValueHeads: number;
@@ -111,6 +113,25 @@ function measureColumns(effects: HeadEffects | null, heads: HeadRef[]): Column[]
   });
 }
 
+function attributionColumns(data: NumberData | null, heads: HeadRef[]): Column[] {
+  if (!data || data.shape.length !== 2) return [];
+  const [layers = 0, width = 0] = data.shape;
+  const at = ({ layer, head }: HeadRef) =>
+    layer < layers && head < width ? data.values[layer * width + head]! : NaN;
+  return [
+    {
+      id: 'attribution',
+      label: 'direct attribution',
+      sentence:
+        'What the head adds to the answer’s logit by itself, past all later layers (from the lens).',
+      kind: 'measure',
+      share: false,
+      values: Float64Array.from(heads, at),
+      deviations: null,
+    },
+  ];
+}
+
 function effectColumns(sources: HeadSources, found: (HeadEffect | null)[]): Column[] {
   const { effects, method } = sources;
   if (!effects) return [];
@@ -139,6 +160,7 @@ export function buildHeadTable(sources: HeadSources): HeadTable {
   const columns = [
     ...statisticColumns(sources, heads),
     ...measureColumns(sources.effects, heads),
+    ...attributionColumns(sources.attribution, heads),
     ...effectColumns(sources, effects),
   ];
   const layers = [...new Set(heads.map(({ layer }) => layer))].sort((a, b) => a - b);

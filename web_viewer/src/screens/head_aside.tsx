@@ -197,7 +197,7 @@ function Statistics({ index, kind }: { index: number; kind: Column['kind'] }) {
   if (rows.length === 0) return null;
   const here = showsMeans.value ? 'Means over prompts' : 'Over all rows of this prompt';
   const of = isMean.value ? `Head ${nameOf(shownHead.value!)}: ` : '';
-  const title = of + (kind === 'measure' ? 'On the prompts of the verdict' : here);
+  const title = of + (kind === 'measure' ? 'On the prompts of the experiments' : here);
   return (
     <section aria-label={title}>
       <h2>{title}</h2>

@@ -4,7 +4,14 @@ import { computed } from '@preact/signals';
 import { buildHeadTable, type HeadTable } from '../model/heads';
 import { sizeOf } from '../model/join';
 import { promptMeans } from './prompts';
-import { chosenEffects, chosenMethod, mainRun, stack } from './workspace';
+import { chosenEffects, chosenMethod, experiments, mainRun, stack } from './workspace';
+
+/** Direct logit attribution of heads, the mean over the prompts of an open lens. */
+const attribution = computed(
+  () =>
+    experiments.value.find(({ data }) => data.attributes.kind === 'lens')?.data.numbers.dla_heads ??
+    null,
+);
 
 export const table = computed<HeadTable>(() => {
   const model = mainRun.value?.summary.model ?? {};
@@ -14,6 +21,7 @@ export const table = computed<HeadTable>(() => {
     deviations: means?.deviations ?? null,
     effects: chosenEffects.value?.effects ?? null,
     method: chosenMethod.value,
+    attribution: attribution.value,
     layerCount: sizeOf(model, 'n_layers'),
     headCount: sizeOf(model, 'n_heads'),
     keyValueHeads: sizeOf(model, 'n_kv_heads'),

@@ -23,6 +23,7 @@ function tableOf(
     },
     effects: null,
     method: 0,
+    attribution: null,
     layerCount,
     headCount: heads,
     keyValueHeads,

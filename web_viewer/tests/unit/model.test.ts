@@ -60,6 +60,7 @@ function table(verdicts = false): HeadTable {
     stack,
     effects: headEffects(experiment(verdicts)),
     method: 0,
+    attribution: null,
     layerCount: 3,
     headCount: 2,
     keyValueHeads: 1,
@@ -75,6 +76,25 @@ test('the table of heads knows missing layers, missing heads and shared keys', (
   assert.deepEqual([layers, layerCount, groupSize], [[0, 2], 3, 2]);
   assert.deepEqual(Array.from(columns.get('entropy')!.values), [1, 2, 3]);
   assert.deepEqual(Array.from(columns.get('size')!.values), [0.05, 2, 0.3]);
+});
+
+test('what a lens attributes to heads is one more column', () => {
+  const attribution = {
+    shape: [3, 2],
+    dtype: 'f64' as const,
+    values: Float64Array.from([1, 2, 3, 4, 5, 6]),
+  };
+  const { columns } = buildHeadTable({
+    stack,
+    effects: null,
+    method: 0,
+    attribution,
+    layerCount: 3,
+    headCount: 2,
+    keyValueHeads: 2,
+  });
+  // Heads 0.0, 0.1 and 2.0.
+  assert.deepEqual(Array.from(columns.get('attribution')!.values), [1, 2, 5]);
 });
 
 test('heads without a value come last in either direction', () => {
