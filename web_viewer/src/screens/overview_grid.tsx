@@ -50,6 +50,8 @@ function scaleOf({ kind, share, values }: Column, diverging: ColorMapName): Scal
   const known = values.filter((value) => !Number.isNaN(value));
   const low = share ? 0 : known.reduce((least, value) => Math.min(least, value), Infinity);
   const high = share ? 1 : known.reduce((most, value) => Math.max(most, value), -Infinity);
+  // What has both signs is coloured about 0, like effects.
+  if (low < 0 && high > 0) return effectScale(values, diverging);
   return { kind: 'linear', low, high, map: view.color.value };
 }
 
