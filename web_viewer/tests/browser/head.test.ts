@@ -432,3 +432,50 @@ test(
       await page.getByText('The map of this head is not in the file').waitFor();
     }),
 );
+
+test(
+  'the keys of the head: find, zoom, select, list of prompts, export, compare',
+  {
+    skip: without('command'),
+  },
+  () =>
+    withViewer(async (viewer) => {
+      const { page } = viewer;
+      await viewer.open([several()], '#v=1&s=head&h=1.7');
+      await viewer.value(3, 3);
+      await page.keyboard.press('/');
+      await page.keyboard.type('Frank');
+      await page.keyboard.press('Enter');
+      assert.match(await page.locator('.readout').innerText(), /key 2\s+·Frank/);
+      await page.keyboard.press('Escape');
+      await page.keyboard.press('n');
+      const second = await page.locator('.readout').innerText();
+      await page.keyboard.press('N');
+      assert.notEqual(await page.locator('.readout').innerText(), second);
+      await page.keyboard.press('+');
+      assert.equal(((await viewer.state()).zoom as number[]).length, 4);
+      await page.keyboard.press('0');
+      assert.deepEqual((await viewer.state()).zoom, []);
+      await page.locator('.head-map').focus();
+      await page.keyboard.press('ArrowRight');
+      await page.keyboard.press('Enter');
+      const { queries, keys } = await viewer.state();
+      assert.deepEqual([(queries as number[]).length, (keys as number[]).length], [1, 1]);
+      await page.keyboard.press('Escape');
+      assert.deepEqual((await viewer.state()).queries, []);
+      await page.keyboard.press('p');
+      await page.locator('.drawer-row').first().waitFor();
+      await page.keyboard.press('p');
+      const picture = page.waitForEvent('download');
+      await page.keyboard.press('e');
+      assert.match((await picture).suggestedFilename(), /^several-p000000-1\.7\.png$/);
+      await page.evaluate(() => (location.hash = '#v=1&s=compare&h=1.7&vs=0:p000002:0.3'));
+      await page.locator('.compare-panel').first().waitFor();
+      await page.keyboard.press('x');
+      const swapped = await viewer.state();
+      assert.deepEqual(
+        [swapped.head, swapped.prompt, swapped.versus],
+        ['0.3', 'p000002', '0:p000000:1.7'],
+      );
+    }),
+);
