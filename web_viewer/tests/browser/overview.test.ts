@@ -258,7 +258,7 @@ s.attrs["names"] = np.array([b"entropy", b"previous", b"induction"])`,
     await viewer.page.getByText('prompt number 9999').waitFor();
     await viewer.page.getByText('prompt number 9999').click();
     await viewer.page.waitForFunction(
-      () => Math.abs(window.__attnscope.state().columns.previous![0]! - 0.9999) < 1e-4,
+      () => Math.abs((window.__attnscope.state().columns.previous?.[0] ?? 0) - 0.9999) < 1e-4,
     );
   }),
 );
