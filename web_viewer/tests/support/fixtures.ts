@@ -13,6 +13,9 @@ export const command = process.env.ATTNSCOPE_BIN ?? null;
 /** A Python that has h5py; null skips what needs it. */
 export const python = process.env.ATTNSCOPE_PYTHON ?? null;
 
+/** The program that writes, with the library that all commands write with, what none makes yet. */
+export const library = process.env.ATTNSCOPE_VIEWER_FILES ?? null;
+
 const model = join(demo, 'tiny-english');
 
 function make(name: string, args: string[]): string {
@@ -89,6 +92,20 @@ export const halves = (): string[] =>
 export const packed = (): string =>
   make('packed.h5', ['capture', '-m', model, '--prompts', prompts('packed.jsonl', 80)]);
 
+function written(name: string, kind: string, ...more: string[]): string {
+  mkdirSync(folder, { recursive: true });
+  const path = join(folder, name);
+  if (!existsSync(path)) execFileSync(library!, [kind, path, ...more], { stdio: 'pipe' });
+  return path;
+}
+
+/** Two prompts of an encoder–decoder model: encoder, decoder and rectangular cross maps. */
+export const encoderDecoder = (): string => written('encoder_decoder.h5', 'encoder_decoder');
+
+/** Layers 0 and 5 of a long text, maps of heads 1 and 3, with their pyramids. */
+export const long = (tokens: number): string =>
+  written(`long-${tokens}.h5`, 'long', String(tokens));
+
 /** Runs Python with h5py and returns what it prints as JSON. */
 export function h5py<T>(code: string, ...args: string[]): T {
   const text = execFileSync(
@@ -117,8 +134,9 @@ export function writtenByH5py(name: string, code: string): string {
 }
 
 /** Why a test is skipped, or false when it can run. */
-export const without = (...needed: ('command' | 'python')[]): string | false => {
+export const without = (...needed: ('command' | 'library' | 'python')[]): string | false => {
   if (needed.includes('command') && !command) return 'ATTNSCOPE_BIN is not set';
+  if (needed.includes('library') && !library) return 'ATTNSCOPE_VIEWER_FILES is not set';
   if (needed.includes('python') && !python) return 'ATTNSCOPE_PYTHON is not set';
   return false;
 };
