@@ -57,6 +57,8 @@ constexpr std::array kCommands = {
     Command{
         "stats", "Show a statistic of every head of a capture, or the results of an experiment.",
         "attnscope stats run.h5 --sort induction\nattnscope stats ablate.h5 --top 5", run_stats},
+    Command{"view", "Show captures and results in the browser, every head of them.",
+            "attnscope view run.h5\nattnscope view run.h5 --html page.html", run_view},
     Command{"show", "Draw the attention map of one head in the terminal.",
             "attnscope show run.h5 --head 1.0", run_show},
     Command{"export",

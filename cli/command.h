@@ -66,5 +66,6 @@ int run_stats(const Command& command, const CommandLine& line);
 int run_tokenize(const Command& command, const CommandLine& line);
 int run_verdict(const Command& command, const CommandLine& line);
 int run_verify(const Command& command, const CommandLine& line);
+int run_view(const Command& command, const CommandLine& line);
 
 }  // namespace attnscope::cli

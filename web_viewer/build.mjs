@@ -2,8 +2,9 @@
 // disk, and dist/served/, separate files for a server whose policy forbids inline scripts.
 import * as esbuild from 'esbuild';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
 
 const root = dirname(fileURLToPath(import.meta.url));
@@ -87,7 +88,8 @@ const filePolicy =
   "default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval' blob:; worker-src blob:; " +
   "style-src 'unsafe-inline'; img-src blob: data:; connect-src blob: data:";
 
-export async function build() {
+/** Makes the page in `out`. */
+export async function build(out = join(root, 'dist')) {
   const { options, wasm } = await commonOptions();
   const [app, worker, css] = await Promise.all([
     bundle(options, 'src/main.tsx'),
@@ -98,9 +100,8 @@ export async function build() {
     ),
     bundle({ ...options, loader: { '.css': 'css' } }, 'src/ui/app.css'),
   ]);
-  const dist = join(root, 'dist');
-  const served = join(dist, 'served');
-  await rm(dist, { recursive: true, force: true });
+  const served = join(out, 'served');
+  await rm(served, { recursive: true, force: true });
   await mkdir(served, { recursive: true });
   await writeFile(
     join(served, 'index.html'),
@@ -112,7 +113,7 @@ export async function build() {
   await writeFile(join(served, 'hdf5.wasm'), wasm);
   const packed = gzipSync(wasm, { level: 9 }).toString('base64');
   await writeFile(
-    join(dist, 'attnscope-viewer.html'),
+    join(out, 'attnscope-viewer.html'),
     page(
       `<meta http-equiv="Content-Security-Policy" content="${filePolicy}">\n<style>${css}</style>`,
       `<script type="text/plain" id="worker-source">${inScript(worker)}</script>\n` +
@@ -128,4 +129,7 @@ export async function build() {
   );
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1]).href) await build();
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const { values } = parseArgs({ options: { out: { type: 'string' } } });
+  await build(values.out && resolve(values.out));
+}

@@ -24,13 +24,14 @@ DIRECT = {
     "storage": ["support", "sites"],
     "render": ["support", "storage"],
     "spec": ["support", "sites", "data"],
+    "serve": ["support"],
     "core": ["kernels", "sites"],
     "model": ["core", "checkpoint"],
     "capture": ["core", "model", "storage", "data", "spec"],
     "probes": ["capture", "render", "stats"],
 }
 NO_TORCH = {"support", "stats", "sites", "kernels", "checkpoint", "tokenizer", "data", "storage",
-            "render", "spec"}
+            "render", "spec", "serve"}
 FAMILIES = ["gpt2", "gpt_neox", "gptneox", "llama", "mistral", "qwen2", "qwen3", "gemma2", "roberta",
             "distilbert", "albert"]
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')

@@ -348,4 +348,18 @@ struct Fields<DiffSpec> {
   }
 };
 
+template <>
+struct Fields<ViewSpec> {
+  static constexpr const char* verb = "view";
+  template <typename Visitor, typename Spec>
+  static void visit(Visitor& v, Spec& s) {
+    v("files", s.files, Effect::delivery);
+    v("host", s.host, Effect::delivery);
+    v("port", s.port, Effect::delivery);
+    v("open", s.open, Effect::delivery);
+    v("html", s.html, Effect::delivery);
+    v("force", s.force, Effect::delivery);
+  }
+};
+
 }  // namespace attnscope::spec_fields

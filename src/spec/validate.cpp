@@ -144,4 +144,14 @@ void validate(const DiffSpec& s) {
   check_output_is_no_input(s.out, {s.left, s.right});
 }
 
+void validate(const ViewSpec& s) {
+  if (s.files.empty()) refuse("FILE", "no file given", "", "", "e.g. view run.h5");
+  check_range(s.port, -1, 65535, "--port");
+  if (!s.html.empty() && (s.port != -1 || !s.open || s.host != ViewSpec().host)) {
+    refuse("--html", "writes a page and serves none", "it without --port, --host and --no-open");
+  }
+  if (s.html.empty() && s.force) refuse("--force", "there is nothing to replace", "with --html");
+  check_output_is_no_input(s.html, s.files);
+}
+
 }  // namespace attnscope

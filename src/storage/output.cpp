@@ -78,13 +78,30 @@ std::string part_name(const std::optional<ShardId>& part) {
 
 }  // namespace
 
-int kept_shards(const std::string& path) {
+std::vector<std::string> kept_shard_paths(const std::string& path) {
   std::error_code absent;
-  int count = 0;
+  std::vector<std::string> paths;
   for (const auto& entry : fs::directory_iterator(path + ".parts", absent)) {
-    count += entry.path().extension() == ".h5" ? 1 : 0;
+    if (entry.path().extension() == ".h5") paths.push_back(entry.path().string());
   }
-  return count;
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+int kept_shards(const std::string& path) {
+  return static_cast<int>(kept_shard_paths(path).size());
+}
+
+int planned_shards(const std::string& path) {
+  const std::string manifest = path + ".parts/manifest.json";
+  try {
+    const nlohmann::json value =
+        parse_json(read_text_file(manifest, "OU14", kMaxManifestBytes), manifest, "OU14");
+    const nlohmann::json& shards = JsonObject(value, manifest, "OU14").require("shards");
+    return shards.is_array() ? static_cast<int>(shards.size()) : 0;
+  } catch (const Error&) {
+    return 0;
+  }
 }
 
 struct Output::State {

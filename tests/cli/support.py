@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -19,7 +20,7 @@ RUNNER = BIN / "attnscope-run"
 MODEL = FIXTURES / "models" / "tiny-random-gpt2"
 
 VERBS = ["demo", "doctor", "inspect", "tokenize", "capture", "ablate", "patch", "verdict", "lens",
-         "stats", "show", "export", "verify", "merge", "diff"]
+         "stats", "view", "show", "export", "verify", "merge", "diff"]
 ERROR_LINE = re.compile(r"^attnscope: error \[[A-Z][A-Z0-9][0-9]{2}\] .+\n$")
 
 
@@ -120,6 +121,26 @@ def stop_at_once(arguments, number):
     process.send_signal(number)
     _, err = process.communicate(timeout=120)
     return process.returncode, err
+
+
+def start_view(*arguments, cwd=None, env=None, stdout=subprocess.PIPE):
+    """Starts `attnscope view` with `arguments`; the process and the address that it prints."""
+    process = subprocess.Popen([ATTNSCOPE, "view", *map(str, arguments)], cwd=cwd,
+                               env=dict(os.environ) | (env or {}), stdin=subprocess.DEVNULL,
+                               stdout=stdout, stderr=subprocess.PIPE)
+    for line in process.stdout:
+        found = re.search(rb"http://\S+", line)
+        if found:
+            return process, found[0].decode()
+    raise AssertionError(process.communicate(timeout=10)[1])
+
+
+def stop_server(process, _address, number=signal.SIGTERM):
+    """Ends it as a user does; what it wrote to standard error."""
+    process.send_signal(number)
+    _, err = process.communicate(timeout=10)
+    assert process.returncode == 0, err
+    return err.decode()
 
 
 def headless_model(folder):

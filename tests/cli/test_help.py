@@ -119,6 +119,9 @@ class Examples(CliTest):
                 with self.subTest(example=example):
                     words = shlex.split(example)
                     self.assertEqual(words[:2], ["attnscope", verb])
+                    if verb == "view" and "--html" not in words:
+                        support.stop_server(*support.start_view(*words[2:], cwd=self.folder))
+                        continue
                     # A capture must not overwrite what the next examples read.
                     if verb == "capture":
                         words = [f"new{number}-{w}" if w.endswith(".h5") else w for w in words]

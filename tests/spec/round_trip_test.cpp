@@ -266,6 +266,7 @@ TEST(SpecRoundTrip, EnvelopeCarriesEveryVerb) {
       VerifySpec{"f", true},
       MergeSpec{{"a", "b\xFF"}, "o", true, true},
       DiffSpec{"a", "b", "o", true, true},
+      ViewSpec{{"a", "b\xFF"}, "::1", 80, false, "o.html", true},
       unusual_ablate(),
       unusual_patch(),
       unusual_verdict(),

@@ -1,5 +1,5 @@
 // File: file_specs.h
-// Options of the verbs that only read result files: stats, show, export, verify, merge, diff.
+// Options of the verbs that only read result files: stats, show, export, verify, merge, diff, view.
 #pragma once
 
 #include <string>
@@ -73,6 +73,17 @@ struct DiffSpec {
   bool operator==(const DiffSpec&) const = default;
 };
 
+struct ViewSpec {
+  std::vector<std::string> files;
+  std::string host = "127.0.0.1";  // --host
+  int port = -1;                   // --port; -1 = 8765, or the next that is free
+  bool open = true;                // --no-open
+  std::string html;                // --html: write a page in place of serving one
+  bool force = false;
+
+  bool operator==(const ViewSpec&) const = default;
+};
+
 // Throw Error SP03 (exit 2) that names the option.
 void validate(const StatsSpec& spec);
 void validate(const ShowSpec& spec);
@@ -80,5 +91,6 @@ void validate(const ExportSpec& spec);
 void validate(const VerifySpec& spec);
 void validate(const MergeSpec& spec);
 void validate(const DiffSpec& spec);
+void validate(const ViewSpec& spec);
 
 }  // namespace attnscope

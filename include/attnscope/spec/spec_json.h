@@ -21,7 +21,7 @@ namespace attnscope {
 
 using AnySpec = std::variant<CaptureSpec, DemoSpec, DoctorSpec, InspectSpec, TokenizeSpec,
                              StatsSpec, ShowSpec, ExportSpec, VerifySpec, MergeSpec, DiffSpec,
-                             AblateSpec, PatchSpec, VerdictSpec, LensSpec>;
+                             ViewSpec, AblateSpec, PatchSpec, VerdictSpec, LensSpec>;
 
 // "capture", "demo", …
 template <typename Spec>

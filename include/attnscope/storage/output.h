@@ -47,8 +47,11 @@ struct ShardRange {
   bool operator==(const ShardRange&) const = default;
 };
 
-// How many finished shards lie in OUT.h5.parts/ beside OUT.h5, which is `path`.
+// The finished shards that lie in OUT.h5.parts/ beside OUT.h5, which is `path`, in their order.
+std::vector<std::string> kept_shard_paths(const std::string& path);
 int kept_shards(const std::string& path);
+// How many the run will have, as far as it knows by now; 0 if it does not say.
+int planned_shards(const std::string& path);
 
 struct OutputOptions {
   std::string path;  // OUT.h5
