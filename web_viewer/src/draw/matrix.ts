@@ -20,6 +20,8 @@ export interface MatrixLayout {
 const LEFT = 52;
 const TOP = 30;
 const BOTTOM = 14;
+/** Height of the tokens of the clean prompt, above those of the corrupt one. */
+const CLEAN_HEIGHT = 68;
 /** Room below for the colour bar. */
 const BAR = 34;
 
@@ -79,8 +81,8 @@ export function cellAt(
 export interface MatrixLabels {
   rows: readonly string[];
   columns: readonly string[];
-  /** Tokens below the columns, where they are positions. */
-  tokens: readonly string[];
+  /** Tokens below the columns, where they are positions; the corrupt one where it differs. */
+  tokens: readonly { clean: string; corrupt: string }[];
 }
 
 export function drawMatrices(
@@ -126,14 +128,18 @@ export function drawMatrices(
       }
     });
     const bottom = place.y + labels.rows.length * height + 6;
-    labels.tokens.forEach((token, column) => {
+    const upright = (text: string, column: number, y: number, color: string) => {
       context.save();
-      context.translate(place.x + (column + 0.5) * width, bottom);
+      context.translate(place.x + (column + 0.5) * width, y);
       context.rotate(-Math.PI / 2);
       context.textAlign = 'right';
-      context.fillStyle = ink.muted;
-      context.fillText(token, 0, 0);
+      context.fillStyle = color;
+      context.fillText(text, 0, 0);
       context.restore();
+    };
+    labels.tokens.forEach(({ clean, corrupt }, column) => {
+      upright(clean, column, bottom, ink.muted);
+      if (corrupt !== '') upright(corrupt, column, bottom + CLEAN_HEIGHT, ink.positive);
     });
     if (marked?.matrix === at) {
       context.strokeStyle = ink.accent;

@@ -117,6 +117,34 @@ function drawFrame(
   context.restore();
 }
 
+function drawBand(context: Pen, ink: Ink, size: Size, range: ScatterRange, delta: number): void {
+  const [low, high] = range.y;
+  const top = pointOf(range, size, range.x[0], Math.min(delta, high)).y;
+  const bottom = pointOf(range, size, range.x[0], Math.max(-delta, low)).y;
+  context.fillStyle = ink.masked;
+  context.fillRect(MARGIN.left, top, size.width - MARGIN.left - MARGIN.right, bottom - top);
+}
+
+/** What it means to lie far out: the two corners where attention misleads. */
+function drawCorners(
+  context: Pen,
+  ink: Ink,
+  size: Size,
+  range: ScatterRange,
+  statistic: string,
+): void {
+  const zero = pointOf(range, size, range.x[0], 0).y;
+  const down = Math.abs(range.y[0]) > Math.abs(range.y[1]);
+  const far = down ? size.height - MARGIN.bottom - 9 : MARGIN.top + 9;
+  context.fillStyle = ink.muted;
+  context.textBaseline = 'middle';
+  context.textAlign = 'right';
+  const above = zero - MARGIN.top > 24 ? -10 : 10;
+  context.fillText(`much ${statistic}, no effect`, size.width - MARGIN.right - 4, zero + above);
+  context.textAlign = 'left';
+  context.fillText(`little ${statistic}, effect`, MARGIN.left + 6, far);
+}
+
 /** Causal is filled, no effect crossed, undetermined hollow; without verdicts a plain dot. */
 export function drawMark(
   context: Pen,
@@ -147,6 +175,8 @@ export function drawMark(
 
 export interface ScatterOptions {
   labels: { x: string; y: string };
+  /** Effects up to this size are too small to be of interest; NaN where nothing says so. */
+  delta: number;
   /** Indices of dots with a ring around them. */
   highlighted: readonly number[];
   brush: ScatterRange | null;
@@ -158,9 +188,11 @@ export function drawScatter(
   size: Size,
   dots: readonly Dot[],
   range: ScatterRange,
-  { labels, highlighted, brush }: ScatterOptions,
+  { labels, delta, highlighted, brush }: ScatterOptions,
 ): void {
+  if (delta > 0) drawBand(context, ink, size, range, delta);
   drawFrame(context, ink, size, range, labels);
+  drawCorners(context, ink, size, range, labels.x);
   const passes = [true, false];
   for (const dimmed of passes) {
     for (const dot of dots) {

@@ -144,4 +144,6 @@ export interface ExperimentData {
   cells: string[];
   numbers: Record<string, NumberData>;
   texts: Record<string, string[]>;
+  /** Groups below it, each about one prompt. */
+  records: string[];
 }

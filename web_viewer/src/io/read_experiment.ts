@@ -1,6 +1,7 @@
 /** One experiment of a file: every array of it, by name. */
 
 import type { ExperimentData } from '../format/types';
+import { readPackedTokens } from './read_prompt';
 import { orAbsent, type Reading, type RunReader } from './run_file';
 
 /** An array of every prompt, of which the others are the estimates. */
@@ -27,6 +28,7 @@ export async function readExperiment(file: RunReader, name: string): Promise<Exp
     cells: [],
     numbers: {},
     texts: {},
+    records: nodes.filter(({ kind }) => kind === 'group').map((node) => node.name),
   };
   await Promise.all(
     nodes.map(async (node) => {
@@ -45,4 +47,25 @@ export async function readExperiment(file: RunReader, name: string): Promise<Exp
   data.methods = data.texts.methods ?? [];
   data.cells = data.texts.cells ?? [];
   return data;
+}
+
+/** Tokens of the first prompt, and the text of its corrupt twin where the file keeps it. */
+export async function readFirstPair(
+  file: RunReader,
+  id: string | undefined,
+): Promise<{ texts: string[]; corrupt: string | null }> {
+  if (id === undefined) {
+    const end = (await file.numbers('/offsets')).values[1] ?? 0;
+    const tokens = await readPackedTokens(file, 0, end);
+    const corrupt = await orAbsent(file.texts('/prompts/corrupt', { start: [0], count: [1] }));
+    return { texts: tokens?.texts ?? [], corrupt: corrupt?.[0] ?? null };
+  }
+  const path = `/prompts/${id}`;
+  const [texts, attributes, long] = await Promise.all([
+    file.texts(`${path}/tokens/text`),
+    file.attributes(path),
+    orAbsent(file.texts(`${path}/columns/corrupt`)),
+  ]);
+  const short = typeof attributes.corrupt === 'string' ? attributes.corrupt : null;
+  return { texts, corrupt: short ?? long?.[0] ?? null };
 }

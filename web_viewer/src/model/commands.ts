@@ -29,11 +29,12 @@ export function h5pyStatistic(
   ].join('\n');
 }
 
-export function h5pyEffect(file: string, experiment: string): string {
+/** `axes` are those after the first, which is the method. */
+export function h5pyEffect(file: string, experiment: string, axes: readonly string[]): string {
   return [
     'import h5py',
     `with h5py.File(${quote(file)}) as f:`,
-    `    effect = f[${quote(`experiments/${experiment}/effect`)}][:]  # [method, layer, head]`,
+    `    effect = f[${quote(`experiments/${experiment}/effect`)}][:]  # [${['method', ...axes].join(', ')}]`,
   ].join('\n');
 }
 
@@ -63,9 +64,18 @@ export function h5pyDifference(a: StoredMap, b: StoredMap): string {
 
 const model = (name: string): string => (name && /^[\w./-]+$/.test(name) ? name : 'MODEL');
 
-export function captureCommand(modelName: string, text = 'TEXT'): string {
-  const prompt = `'${text.replaceAll("'", `'\\''`)}'`;
-  return `attnscope capture -m ${model(modelName)} --prompt ${prompt} -o run.h5`;
+/** As a shell takes it; long texts are for the user to fill in. */
+const quotedPrompt = (text: string): string =>
+  `'${(text.length <= MAX_PROMPT ? text || 'TEXT' : 'TEXT').replaceAll("'", `'\\''`)}'`;
+const MAX_PROMPT = 400;
+
+export function captureCommand(modelName: string, text = ''): string {
+  return `attnscope capture -m ${model(modelName)} --prompt ${quotedPrompt(text)} -o run.h5`;
+}
+
+/** One prompt has no interval, and needs no answer where predictions are compared as a whole. */
+export function ablateOnceCommand(modelName: string, text: string): string {
+  return `attnscope ablate -m ${model(modelName)} --prompt ${quotedPrompt(text)} --metric kl -o ablate.h5`;
 }
 
 export function ablateCommand(modelName: string, heads: readonly HeadRef[]): string {
@@ -82,6 +92,12 @@ export function verdictCommand(modelName: string): string {
   return `attnscope verdict -m ${model(modelName)} --pairs PAIRS.jsonl -o verdict.h5`;
 }
 
-export function lensCommand(modelName: string): string {
-  return `attnscope lens -m ${model(modelName)} --prompt 'TEXT' -o lens.h5`;
+export function lensCommand(modelName: string, text = ''): string {
+  return `attnscope lens -m ${model(modelName)} --prompt ${quotedPrompt(text)} -o lens.h5`;
 }
+
+/** A line of a file of pairs, as `--pairs` reads it. */
+export const PAIR_LINE =
+  '{"clean": "Anna and Tom went to the shop, and Tom gave the book to", ' +
+  '"corrupt": "Anna and Tom went to the shop, and Anna gave the book to", ' +
+  '"answer": " Anna", "wrong": " Tom", "group": "shop"}';

@@ -1,20 +1,42 @@
 /** Causal results of heads: effects, intervals and verdicts, looked up by layer and head. */
 
+import { STACKS, type StackName } from '../format/schema';
 import type { ExperimentData } from '../format/types';
+import { interval, signed } from './numbers';
+import { parseUnit } from './units';
 
 export type Verdict = 'causal' | 'no effect' | 'undetermined' | 'backed up';
 
 export interface HeadEffect {
+  /** Name of what was changed: the head itself, or its key-value group. */
+  unit: string;
   effect: number;
   low: number;
   high: number;
+  /** Holds for all units of the method at once; NaN where the file has none. */
   simultaneousLow: number;
   simultaneousHigh: number;
+  /** The same over all prompts of a verdict, without an interval. */
+  ofAllPrompts: number;
   n: number;
   pAdjusted: number;
-  /** 2: a few groups carry the effect and the interval is a rough bound. */
+  /** See SCHEMA.md: 0 regular, 1 a point, 2 rough, below 0 why there is none. */
   intervalKind: number;
   verdict: Verdict | null;
+}
+
+/** A rank correlation within layers, with what the experiment says around it. */
+export interface RankResult {
+  tau: number;
+  low: number;
+  high: number;
+  p: number;
+  /** The smallest p that so many shuffles can give; 0 where p is exact. */
+  smallestP: number;
+  ceiling: number;
+  ceilingLow: number;
+  ceilingHigh: number;
+  attainable: number;
 }
 
 export interface HeadEffects {
@@ -26,13 +48,38 @@ export interface HeadEffects {
   /** Smallest effect of interest, where the experiment has one. */
   delta: number;
   hasVerdicts: boolean;
+  /** Whether intervals that hold for all units at once are stored. */
+  hasSimultaneous: boolean;
+  /** Whether any effect has an interval. */
+  hasIntervals: boolean;
+  /** Heads that one unit covers; 1 where units are heads. */
+  headsPerUnit: number;
+  /** What paths lead to, in a patching of paths. */
+  receivers: string;
+  prompts: PromptCounts | null;
   withheld: string;
   paragraph: string;
   measures: string[];
+  /** Heads that have a unit, in order of the model. */
+  heads: { layer: number; head: number }[];
   effectOf(method: number, layer: number, head: number): HeadEffect | null;
-  measureOf(measure: number, layer: number, head: number): number;
+  measureOf(measure: number, layer: number, head: number, prompts?: PromptChoice): number;
   /** Rank correlation within layers that the experiment itself holds; null without one. */
-  rankOf(method: number, measure: number): { tau: number; low: number; high: number } | null;
+  rankOf(method: number, measure: number): RankResult | null;
+}
+
+/** A verdict measures on one half of the prompts and chooses on the other. */
+export interface PromptCounts {
+  all: number;
+  measured: number;
+}
+
+export type PromptChoice = 'measured' | 'all';
+
+export interface EffectOptions {
+  stack?: StackName;
+  /** Query heads that share a key-value head. */
+  groupSize?: number;
 }
 
 const VERDICTS: Record<number, Verdict> = {
@@ -45,103 +92,218 @@ const VERDICTS: Record<number, Verdict> = {
 /** The name of a stored verdict; null for a number of a later version. */
 export const verdictName = (stored: number): Verdict | null => VERDICTS[stored] ?? null;
 
+/** A verdict in full. */
+export const verdictWord = (verdict: Verdict): string =>
+  verdict === 'backed up' ? 'undetermined (backed up)' : verdict;
+
+/** Metrics that cannot be negative: of their effects there is no p, and intervals lie above 0. */
+export const isDivergence = (metric: string): boolean =>
+  ['kl', 'total-variation', 'top1-change', 'embedding-shift'].includes(metric);
+
 const headKey = (layer: number, head: number): string => `${layer}.${head}`;
 
-/** Flat index of every unit that is one whole head; other units (sets, kv groups) are left out. */
-function headIndex({ axes, layers, heads, cells }: ExperimentData): Map<string, number> {
-  const index = new Map<string, number>();
-  if (cells.length > 0) {
-    // Names tell heads from kv groups, which have the same axes.
-    cells.forEach((cell, at) => {
-      if (/^\d+\.\d+$/.test(cell)) index.set(cell, at);
+export const numberAttribute = (data: ExperimentData, name: string): number =>
+  typeof data.attributes[name] === 'number' ? data.attributes[name] : NaN;
+
+export const textAttribute = (data: ExperimentData, name: string): string =>
+  typeof data.attributes[name] === 'string' ? data.attributes[name] : '';
+
+export function promptCounts(data: ExperimentData): PromptCounts | null {
+  const all = numberAttribute(data, 'prompts');
+  const measured = numberAttribute(data, 'estimation_prompts');
+  return Number.isNaN(all) || Number.isNaN(measured) ? null : { all, measured };
+}
+
+/** Names of all units, also where the file leaves them to the axes. */
+export function unitNames({ axes, layers, heads, cells }: ExperimentData): string[] {
+  if (cells.length > 0 || axes.join(' ') !== 'layer head') return cells;
+  return layers.flatMap((layer) => heads.map((head) => headKey(layer, head)));
+}
+
+interface HeadIndex {
+  unitAt: Map<string, number>;
+  names: string[];
+  headsPerUnit: number;
+}
+
+/** Flat index of the unit of every head. A head on its own goes before its key-value group;
+ *  all other units (sets, MLPs, positions) are left out. */
+function headIndex(data: ExperimentData, { stack = 'self', groupSize = 1 }: EffectOptions) {
+  const names = unitNames(data);
+  const index: HeadIndex = { unitAt: new Map(), names, headsPerUnit: 1 };
+  for (const kind of ['kv-group', 'head'] as const) {
+    const covered = kind === 'head' ? 1 : groupSize;
+    names.forEach((name, at) => {
+      const unit = parseUnit(name);
+      if (unit?.kind !== kind || unit.stack !== stack) return;
+      for (let i = 0; i < covered; ++i) {
+        index.unitAt.set(headKey(unit.layer, unit.head * covered + i), at);
+      }
+      index.headsPerUnit = covered;
     });
-  } else if (axes.join(' ') === 'layer head') {
-    layers.forEach((layer, row) =>
-      heads.forEach((head, column) => {
-        index.set(headKey(layer, head), row * heads.length + column);
-      }),
-    );
   }
   return index;
 }
 
-/** The effects of an experiment on single heads; null if it has none. */
-export function headEffects(data: ExperimentData): HeadEffects | null {
-  const index = headIndex(data);
+/** Kinds of attention whose heads an experiment speaks about. */
+export function stacksOf(data: ExperimentData): StackName[] {
+  if (!data.numbers.effect) return [];
+  const found = new Set(unitNames(data).map((name) => parseUnit(name)?.stack));
+  return STACKS.filter((stack) => found.has(stack));
+}
+
+/** 1 ÷ (1 + draws): what a p of so many random draws cannot go below; 0 where nothing was drawn. */
+const smallestOf = (draws: number): number => (draws > 0 ? 1 / (1 + draws) : 0);
+
+/** The smallest p of effects, by the number of sign flips. */
+export function smallestP(data: ExperimentData): number {
+  try {
+    const spec: unknown = JSON.parse(data.texts.spec_json?.[0] ?? '{}');
+    const draws = (spec as { resamples?: unknown }).resamples;
+    return typeof draws === 'number' ? smallestOf(draws) : 0;
+  } catch {
+    return 0;
+  }
+}
+
+export function rankResult(
+  data: ExperimentData,
+  method: number,
+  measure: number,
+): RankResult | null {
+  const offset = method * (data.texts.measures ?? []).length + measure;
+  const at = (name: string): number => data.numbers[name]?.values[offset] ?? NaN;
+  const tau = at('rank_correlation');
+  if (Number.isNaN(tau)) return null;
+  return {
+    tau,
+    low: at('rank_correlation_low'),
+    high: at('rank_correlation_high'),
+    p: at('rank_correlation_p'),
+    smallestP: smallestOf(at('rank_correlation_shuffles')),
+    ceiling: at('rank_ceiling'),
+    ceilingLow: at('rank_ceiling_low'),
+    ceilingHigh: at('rank_ceiling_high'),
+    attainable: at('rank_attainable'),
+  };
+}
+
+/** The effects of an experiment on the heads of one stack; null if it has none. */
+export function headEffects(data: ExperimentData, options: EffectOptions = {}): HeadEffects | null {
+  const { unitAt, names, headsPerUnit } = headIndex(data, options);
   const effect = data.numbers.effect;
-  if (index.size === 0 || !effect) return null;
+  // How much two captures differ is no effect of anything.
+  if (unitAt.size === 0 || !effect || textAttribute(data, 'kind') === 'diff') return null;
   const units = effect.shape.slice(1).reduce((product, extent) => product * extent, 1);
   const at = (name: string, offset: number): number => data.numbers[name]?.values[offset] ?? NaN;
-  const number = (name: string): number =>
-    typeof data.attributes[name] === 'number' ? data.attributes[name] : NaN;
-  const text = (name: string): string =>
-    typeof data.attributes[name] === 'string' ? data.attributes[name] : '';
   const measures = data.texts.measures ?? [];
   return {
     experiment: data.name,
-    kind: text('kind'),
-    metric: text('metric'),
+    kind: textAttribute(data, 'kind'),
+    metric: textAttribute(data, 'metric'),
     methods: data.methods,
-    noiseFloor: number('noise_floor'),
-    delta: number('delta'),
+    noiseFloor: numberAttribute(data, 'noise_floor'),
+    delta: numberAttribute(data, 'delta'),
     hasVerdicts: data.numbers.verdict !== undefined,
+    hasSimultaneous: data.numbers.ci_sim_low !== undefined,
+    hasIntervals: data.numbers.ci_low?.values.some((value) => !Number.isNaN(value)) ?? false,
+    headsPerUnit,
+    receivers: textAttribute(data, 'receivers'),
+    prompts: promptCounts(data),
     withheld: data.texts.withheld?.[0] ?? '',
     paragraph: data.texts.paragraph?.[0] ?? '',
     measures,
+    heads: [...unitAt.keys()]
+      .map((key) => key.split('.').map(Number))
+      .map(([layer = 0, head = 0]) => ({ layer, head }))
+      .sort((a, b) => a.layer - b.layer || a.head - b.head),
     effectOf(method, layer, head) {
-      const unit = index.get(headKey(layer, head));
+      const unit = unitAt.get(headKey(layer, head));
       if (unit === undefined || method >= (effect.shape[0] ?? 0)) return null;
       const offset = method * units + unit;
       const value = at('effect', offset);
       if (Number.isNaN(value)) return null;
       const verdict = data.numbers.verdict?.values[unit];
       return {
+        unit: names[unit]!,
         effect: value,
         low: at('ci_low', offset),
         high: at('ci_high', offset),
         simultaneousLow: at('ci_sim_low', offset),
         simultaneousHigh: at('ci_sim_high', offset),
-        n: data.numbers.n?.values[data.numbers.n.shape.length > 2 ? offset : unit] ?? NaN,
+        ofAllPrompts: at('effect_all', offset),
+        n: data.numbers.n?.values[data.numbers.n.values.length > units ? offset : unit] ?? NaN,
         pAdjusted: at('p_adjusted', offset),
         intervalKind: data.numbers.interval_kind?.values[offset] ?? 0,
         verdict: verdict === undefined ? null : verdictName(verdict),
       };
     },
-    measureOf(measure, layer, head) {
-      const unit = index.get(headKey(layer, head));
-      return unit === undefined ? NaN : at('attention', unit * measures.length + measure);
+    measureOf(measure, layer, head, prompts = 'measured') {
+      const unit = unitAt.get(headKey(layer, head));
+      const array = prompts === 'all' ? 'attention_all' : 'attention';
+      return unit === undefined ? NaN : at(array, unit * measures.length + measure);
     },
-    rankOf(method, measure) {
-      const offset = method * measures.length + measure;
-      const tau = at('rank_correlation', offset);
-      if (Number.isNaN(tau)) return null;
-      return {
-        tau,
-        low: at('rank_correlation_low', offset),
-        high: at('rank_correlation_high', offset),
-      };
-    },
+    rankOf: (method, measure) => rankResult(data, method, measure),
   };
 }
 
 const PREFERENCE = ['verdict', 'ablate', 'patch'];
 
-/** The experiment that a page shows first: the one that says most about whether heads matter. */
+/** The experiment that a page shows first: the one that says most about whether heads matter, and
+ *  of two of a kind the one whose units are heads. */
 export function preferred(all: readonly HeadEffects[]): HeadEffects | null {
-  const rank = ({ kind }: HeadEffects) => {
+  const rank = ({ kind, headsPerUnit }: HeadEffects) => {
     const at = PREFERENCE.indexOf(kind);
-    return at < 0 ? PREFERENCE.length : at;
+    return 2 * (at < 0 ? PREFERENCE.length : at) + (headsPerUnit > 1 ? 1 : 0);
   };
   return [...all].sort((a, b) => rank(a) - rank(b))[0] ?? null;
 }
 
-/** How a method's name reads in a sentence. */
-export function methodPhrase(kind: string, method: string): string {
-  if (kind === 'patch') return `patching${method ? ` ${method}` : ''}`;
-  const phrases: Record<string, string> = {
-    zero: 'setting it to zero',
-    mean: 'replacing it by its mean',
-    resample: 'replacing it by its value in another prompt',
-  };
-  return phrases[method] ?? method;
+const CHANGES: Record<string, string> = {
+  zero: 'setting it to zero',
+  mean: 'replacing it by its mean',
+  'mean-pos': 'replacing it by its mean at each position',
+  resample: 'replacing it by its value in another prompt',
+  optimal: 'replacing it by the constant that costs least',
+  vector: 'replacing it by the given vector',
+};
+
+/** How a method's name reads in a sentence about `subject`. */
+export function methodPhrase(kind: string, method: string, subject = 'it', receivers = ''): string {
+  if (kind === 'patch') {
+    if (method === 'path') return `patching its path to ${receivers || 'what reads it'}`;
+    return `patching${method ? ` its ${method}` : ''}`;
+  }
+  const direct = / \(direct\)$/.exec(method);
+  const alone = /^leave one in \((.*)\)$/.exec(method);
+  const name = alone?.[1] ?? (direct ? method.slice(0, direct.index) : method);
+  let phrase = CHANGES[name] ?? name;
+  if (alone) {
+    phrase = phrase.replace(/\bit\b/, 'all others').replace(/\bits\b/, 'their');
+    phrase = `keeping ${subject} alone and ${phrase}`;
+  }
+  if (subject !== 'it') phrase = phrase.replace(/\bit\b/, subject);
+  return direct ? `${phrase}, past all later layers,` : phrase;
+}
+
+const WHY_NO_INTERVAL: Record<number, string> = {
+  [-1]: 'no interval: fewer than 10 groups of prompts',
+  [-2]: 'no interval: values are missing',
+};
+
+/** “[−0.6, −0.2]”, or why there is none. */
+export function rangeWords(effect: HeadEffect): string {
+  const range = interval(effect.low, effect.high);
+  if (range) return effect.intervalKind === 2 ? `${range}, a rough bound` : range;
+  const why = WHY_NO_INTERVAL[effect.intervalKind];
+  return why ? `(${why})` : '';
+}
+
+/** “setting it to zero changes logit-diff by −0.4 [−0.6, −0.2]” */
+export function effectWords(effects: HeadEffects, method: number, effect: HeadEffect): string {
+  const group = effects.headsPerUnit > 1 ? `${effect.unit}, its whole key-value group,` : 'it';
+  const name = effects.methods[method] ?? '';
+  const how = methodPhrase(effects.kind, name, group, effects.receivers);
+  const metric = effects.metric || 'the metric';
+  return `${how} changes ${metric} by ${signed(effect.effect)} ${rangeWords(effect)}`.trim();
 }

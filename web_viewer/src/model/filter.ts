@@ -58,7 +58,31 @@ const VERDICT_WORDS: Record<string, string[]> = {
   causal: ['causal'],
   none: ['no effect'],
   undetermined: ['undetermined', 'backed up'],
+  backed_up: ['backed up'],
 };
+
+/** Single-letter changes between two words. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; ++i) {
+    const next = [i];
+    for (let j = 1; j <= b.length; ++j) {
+      const changed = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(changed, row[j]! + 1, next[j - 1]! + 1));
+    }
+    row = next;
+  }
+  return row[b.length]!;
+}
+
+/** The known name that was probably meant; null if none is near. */
+function nearest(text: string, known: readonly string[]): string | null {
+  const ranked = known
+    .map((name) => ({ name, far: distance(text.toLowerCase(), name) }))
+    .sort((a, b) => a.far - b.far);
+  const [best] = ranked;
+  return best && best.far <= Math.max(1, Math.floor(text.length / 3)) ? best.name : null;
+}
 
 class Parser {
   readonly #table: HeadTable;
@@ -126,23 +150,33 @@ class Parser {
     ++this.#next;
     const operator = this.#peek();
     const compare = COMPARE[operator.text];
-    if (!compare) throw new FilterError('one of < > <= >= = != is expected', operator.at);
+    if (!compare) {
+      throw new FilterError(`after ${name.text} one of < > <= >= = != is expected`, operator.at);
+    }
     ++this.#next;
     const value = this.#peek();
     ++this.#next;
     if (name.text === 'verdict') return this.#verdict(operator, value);
-    if (value.kind !== 'number') throw new FilterError('a number is expected', value.at);
-    const bound = Number(value.text.replace('−', '-'));
     const of = this.#values(name);
+    if (value.kind !== 'number') {
+      throw new FilterError(`after ${operator.text} a number is expected`, value.at);
+    }
+    const bound = Number(value.text.replace('−', '-'));
     return (head) => compare(of(head), bound);
   }
 
   #verdict(operator: Token, value: Token): Test {
     const wanted = VERDICT_WORDS[value.text];
     if (!wanted || !['=', '!='].includes(operator.text)) {
-      throw new FilterError('verdict = causal, none or undetermined is expected', value.at);
+      throw new FilterError(
+        'verdict = causal, none, undetermined or backed_up is expected',
+        value.at,
+      );
     }
     const { effects } = this.#table;
+    if (effects.every((effect) => !effect?.verdict)) {
+      throw new FilterError('no verdicts are open', operator.at);
+    }
     const equal = operator.text === '=';
     return (head) => {
       const verdict = effects[head]?.verdict;
@@ -156,8 +190,13 @@ class Parser {
     if (name.text === 'head') return (head) => heads[head]!.head;
     const column = columns.get(name.text);
     if (column) return (head) => column.values[head]!;
-    const known = ['layer', 'head', ...columns.keys()].join(', ');
-    throw new FilterError(`“${name.text}” is not known; there are ${known}`, name.at);
+    const known = ['layer', 'head', ...columns.keys(), 'verdict'];
+    const near = nearest(name.text, known);
+    const list = `here are ${known.join(', ')}`;
+    throw new FilterError(
+      `“${name.text}” is not known${near ? `, did you mean ${near}? T` : '; t'}${list}`,
+      name.at,
+    );
   }
 }
 

@@ -17,6 +17,8 @@ export interface Column {
   share: boolean;
   /** One value a head, NaN where it is not defined. */
   values: Float64Array;
+  /** The same over all prompts, where `values` are of the half that a verdict measures on. */
+  allPrompts?: Float64Array;
   /** Spread over the prompts that were averaged; null for a single prompt. */
   deviations: Float64Array | null;
 }
@@ -43,8 +45,7 @@ export interface HeadSources {
   /** What a lens adds of every head, [layer, head]; null without one. */
   attribution: NumberData | null;
   layerCount: number;
-  headCount: number;
-  keyValueHeads: number;
+  groupSize: number;
 }
 
 export const nameOf = ({ layer, head }: HeadRef): string => `${layer}.${head}`;
@@ -55,19 +56,14 @@ export function parseHead(text: string): HeadRef | null {
 }
 
 function listHeads(sources: HeadSources): HeadRef[] {
-  const { stack, effects, method, layerCount, headCount } = sources;
+  const { stack, effects, method } = sources;
   if (stack && stack.layers.length > 0) {
     return stack.layers.flatMap((layer, row) =>
       Array.from({ length: stack.headCounts[row] ?? stack.width }, (_, head) => ({ layer, head })),
     );
   }
-  const heads: HeadRef[] = [];
-  for (let layer = 0; layer < layerCount; ++layer) {
-    for (let head = 0; head < headCount; ++head) {
-      if (effects?.effectOf(method, layer, head)) heads.push({ layer, head });
-    }
-  }
-  return heads;
+  const tested = effects?.heads ?? [];
+  return tested.filter(({ layer, head }) => effects!.effectOf(method, layer, head) !== null);
 }
 
 function statisticColumns(sources: HeadSources, heads: HeadRef[]): Column[] {
@@ -101,13 +97,16 @@ function measureColumns(effects: HeadEffects | null, heads: HeadRef[]): Column[]
   if (!effects) return [];
   return effects.measures.map((name, at) => {
     const { label, sentence, share } = definitionOf(name);
+    const over = (prompts: 'measured' | 'all') =>
+      Float64Array.from(heads, ({ layer, head }) => effects.measureOf(at, layer, head, prompts));
     return {
       id: measureId(name),
       label,
       sentence,
       kind: 'measure',
       share,
-      values: Float64Array.from(heads, ({ layer, head }) => effects.measureOf(at, layer, head)),
+      values: over('measured'),
+      allPrompts: over('all'),
       deviations: null,
     };
   });
@@ -136,19 +135,26 @@ function effectColumns(sources: HeadSources, found: (HeadEffect | null)[]): Colu
   const { effects, method } = sources;
   if (!effects) return [];
   const how = effects.methods[method] ?? '';
-  const what = `Change of ${effects.metric || 'the metric'}${how ? ` by ${how}` : ''}`;
-  const column = (id: string, label: string, sentence: string, of: (e: HeadEffect) => number) => ({
+  const unit = effects.headsPerUnit > 1 ? ' of the whole key-value group' : '';
+  const what = `Change of ${effects.metric || 'the metric'}${how ? ` by ${how}` : ''}${unit}`;
+  const column = (
+    id: string,
+    label: string,
+    sentence: string,
+    change: (value: number) => number,
+  ) => ({
     id,
     label,
     sentence,
     kind: 'effect' as const,
     share: false,
-    values: Float64Array.from(found, (effect) => (effect ? of(effect) : NaN)),
+    values: Float64Array.from(found, (effect) => change(effect?.effect ?? NaN)),
+    allPrompts: Float64Array.from(found, (effect) => change(effect?.ofAllPrompts ?? NaN)),
     deviations: null,
   });
   return [
-    column('effect', 'effect', `${what}: after minus before.`, (e) => e.effect),
-    column('size', 'size of effect', `${what}, without its sign.`, (e) => Math.abs(e.effect)),
+    column('effect', 'effect', `${what}: after minus before.`, (value) => value),
+    column('size', 'size of effect', `${what}, without its sign.`, Math.abs),
   ];
 }
 
@@ -165,14 +171,12 @@ export function buildHeadTable(sources: HeadSources): HeadTable {
   ];
   const layers = [...new Set(heads.map(({ layer }) => layer))].sort((a, b) => a - b);
   const width = heads.reduce((widest, { head }) => Math.max(widest, head + 1), 0);
-  const { headCount, keyValueHeads } = sources;
-  const shared = keyValueHeads > 0 && headCount % keyValueHeads === 0;
   return {
     heads,
     layers,
     layerCount: Math.max(sources.layerCount, (layers.at(-1) ?? -1) + 1),
     width,
-    groupSize: shared ? headCount / keyValueHeads : 1,
+    groupSize: sources.groupSize,
     columns: new Map(
       [...columns]
         .sort((a, b) => orderOf(a.id) - orderOf(b.id))

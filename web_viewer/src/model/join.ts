@@ -16,3 +16,9 @@ export function sizeOf(model: Attributes, name: string): number {
   const value = model[name];
   return typeof value === 'number' ? value : 0;
 }
+
+/** Query heads that share a key-value head; 1 where none do. */
+export function groupSizeOf(model: Attributes): number {
+  const [heads, groups] = [sizeOf(model, 'n_heads'), sizeOf(model, 'n_kv_heads')];
+  return groups > 0 && heads % groups === 0 ? heads / groups : 1;
+}

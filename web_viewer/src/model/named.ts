@@ -1,9 +1,9 @@
 /** Three heads worth a first look, each with the sentence that says why. */
 
 import type { HeadEffect, HeadEffects } from './effects';
-import { methodPhrase } from './effects';
+import { effectWords, isDivergence } from './effects';
 import { nameOf, type Column, type HeadTable } from './heads';
-import { interval, short, signed } from './numbers';
+import { short } from './numbers';
 
 export interface NamedHead {
   title: string;
@@ -42,12 +42,6 @@ function best(
   return winner;
 }
 
-function effectWords(effects: HeadEffects, method: number, effect: HeadEffect): string {
-  const how = methodPhrase(effects.kind, effects.methods[method] ?? '');
-  const range = interval(effect.low, effect.high);
-  return `${how} changes ${effects.metric} by ${signed(effect.effect)}${range ? ` ${range}` : ''}`;
-}
-
 function rankWords(column: Column, head: number): string {
   const value = column.values[head]!;
   const louder = column.values.filter((other) => other > value).length;
@@ -55,24 +49,47 @@ function rankWords(column: Column, head: number): string {
   return `${column.label} ${short(value)}, rank ${louder + 1} of ${total}`;
 }
 
+const LOUD = 'Loudest without effect';
+const QUIET = 'Quietest with a large effect';
+const NO_EFFECTS = 'Not known: no open file has a causal result of these heads.';
+const NO_MEASURE =
+  'Not known: nothing that is open measures how loudly heads attend. Open a capture beside it.';
+const NO_INTERVALS =
+  'Not known: no effect has an interval, for there are too few groups of prompts.';
+const WITHHELD = 'Not known: the verdicts are withheld.';
+
+/** Why no head is named as one without effect. */
+function whyNone({ hasVerdicts, hasIntervals, metric, withheld }: HeadEffects): string {
+  if (hasVerdicts) return 'There is none: no head is judged to have no effect.';
+  if (withheld) return WITHHELD;
+  if (!hasIntervals) return NO_INTERVALS;
+  return isDivergence(metric)
+    ? `Not known: ${metric} cannot be negative, so intervals lie above 0. A verdict tells.`
+    : 'There is none: every interval of an effect excludes 0.';
+}
+
+/** Why no head is named as one with a large effect. */
+function whyNoneLarge({ hasVerdicts, hasIntervals, withheld }: HeadEffects): string {
+  if (hasVerdicts) return 'There is none: no head is judged to be causal.';
+  if (withheld) return WITHHELD;
+  return hasIntervals ? 'There is none: every interval of an effect covers 0.' : NO_INTERVALS;
+}
+
 function loudWithoutEffect(table: HeadTable, effects: HeadEffects, method: number): NamedHead {
-  const title = 'Loudest without effect';
+  const title = LOUD;
   const column = loudness(table);
   const effectAt = (head: number) => table.effects[head] ?? null;
-  const head = column
-    ? best(
-        table.heads.length,
-        (at) => effectAt(at) !== null && hasNone(effectAt(at)!),
-        (at) => column.values[at]!,
-      )
-    : null;
+  const fits = (head: number) => {
+    const effect = effectAt(head);
+    return effect !== null && !effects.withheld && hasNone(effect);
+  };
+  const head = column ? best(table.heads.length, fits, (at) => column.values[at]!) : null;
   if (!column || head === null) {
-    const why = effects.hasVerdicts
-      ? 'No head is judged to have no effect.'
-      : 'No interval of an effect covers 0.';
-    return { title, head: null, sentence: column ? why : 'No measure of attention is stored.' };
+    return { title, head: null, sentence: column ? whyNone(effects) : NO_MEASURE };
   }
-  const caution = effects.hasVerdicts ? '' : '; an interval over 0 is no proof of none';
+  const caution = effects.hasVerdicts
+    ? `, less than the ±${short(effects.delta)} that would count`
+    : '; an interval over 0 is no proof of none';
   return {
     title,
     head,
@@ -83,25 +100,21 @@ function loudWithoutEffect(table: HeadTable, effects: HeadEffects, method: numbe
 }
 
 function quietWithEffect(table: HeadTable, effects: HeadEffects, method: number): NamedHead {
-  const title = 'Quietest with a large effect';
+  const title = QUIET;
   const column = loudness(table);
   const effectAt = (head: number) => table.effects[head] ?? null;
-  const sizes = table.effects
-    .filter((effect) => effect !== null && hasSome(effect))
-    .map((effect) => Math.abs(effect!.effect))
-    .sort((a, b) => b - a);
+  const some = (effect: HeadEffect | null): effect is HeadEffect =>
+    effect !== null && !effects.withheld && hasSome(effect);
+  const sizes = table.effects.filter(some).map((effect) => Math.abs(effect.effect));
   // Large: at least a quarter of the strongest.
-  const large = (sizes[0] ?? Infinity) / 4;
+  const large = Math.max(...sizes, 0) / 4;
   const fits = (head: number) => {
     const effect = effectAt(head);
-    return effect !== null && hasSome(effect) && Math.abs(effect.effect) >= large;
+    return some(effect) && Math.abs(effect.effect) >= large;
   };
   const head = column ? best(table.heads.length, fits, (at) => -column.values[at]!) : null;
   if (!column || head === null) {
-    const why = effects.hasVerdicts
-      ? 'No head is judged to be causal.'
-      : 'No interval of an effect excludes 0.';
-    return { title, head: null, sentence: column ? why : 'No measure of attention is stored.' };
+    return { title, head: null, sentence: column ? whyNoneLarge(effects) : NO_MEASURE };
   }
   return {
     title,
@@ -115,18 +128,13 @@ function quietWithEffect(table: HeadTable, effects: HeadEffects, method: number)
 function bestInduction(table: HeadTable): NamedHead {
   const title = 'Best induction head';
   const column = table.columns.get('induction');
-  const head = column
-    ? best(
-        table.heads.length,
-        () => true,
-        (at) => column.values[at]!,
-      )
-    : null;
   if (!column) {
     return { title, head: null, sentence: 'Not known: no capture of this model is open.' };
   }
+  const everyone = () => true;
+  const head = best(table.heads.length, everyone, (at) => column.values[at]!);
   if (head === null) {
-    return { title, head, sentence: 'Induction is undefined here: no token comes twice.' };
+    return { title, head, sentence: 'There is none here: no token of the text comes twice.' };
   }
   const value = column.values[head]!;
   return {
@@ -138,12 +146,16 @@ function bestInduction(table: HeadTable): NamedHead {
   };
 }
 
+/** Always three: one that cannot be named says why. */
 export function namedHeads(
   table: HeadTable,
   effects: HeadEffects | null,
   method: number,
 ): NamedHead[] {
-  if (!effects) return [bestInduction(table)];
+  if (!effects || table.effects.every((effect) => effect === null)) {
+    const unknown = (title: string) => ({ title, head: null, sentence: NO_EFFECTS });
+    return [unknown(LOUD), unknown(QUIET), bestInduction(table)];
+  }
   return [
     loudWithoutEffect(table, effects, method),
     quietWithEffect(table, effects, method),

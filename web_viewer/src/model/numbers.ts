@@ -49,3 +49,25 @@ export function bytes(size: number): string {
 
 export const plural = (count: number, noun: string): string =>
   `${count} ${noun}${count === 1 ? '' : 's'}`;
+
+/** As in the columns of a report: three decimals, fewer for large numbers. */
+export function tabular(value: number): string {
+  if (Number.isNaN(value)) return '–';
+  const size = Math.abs(value);
+  const digits = size < 9.9995 ? 3 : size < 999.95 ? 1 : 0;
+  const usual = size === 0 || (size >= 5e-4 && size < 1e5) || !Number.isFinite(size);
+  const text = !Number.isFinite(size) ? '∞' : usual ? size.toFixed(digits) : powers(size);
+  return value < 0 ? MINUS + text : text;
+}
+
+/** 3.8e−6 */
+const powers = (size: number): string => size.toExponential(1).replace('-', MINUS).replace('+', '');
+
+export const tabularSigned = (value: number): string => (value > 0 ? '+' : '') + tabular(value);
+
+/** A p, and ≤ where it is the smallest that so many random draws can give. */
+export function pText(p: number, smallest: number): string {
+  if (Number.isNaN(p)) return '–';
+  const bound = p <= smallest * (1 + 1e-9) ? '≤' : '';
+  return bound + (p > 0 && p < 5e-5 ? powers(p) : p.toFixed(4));
+}

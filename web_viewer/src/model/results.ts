@@ -1,8 +1,9 @@
 /** The arrays of an experiment as grids and ranked lists, whatever its units are. */
 
 import type { ExperimentData } from '../format/types';
-import { verdictName } from './effects';
-import { interval, plural, short, signed } from './numbers';
+import { smallestP, unitNames, verdictName, verdictWord } from './effects';
+import { interval, plural, pText, short, signed } from './numbers';
+import { hasValues } from './result_words';
 
 export interface ResultGrid {
   methods: string[];
@@ -19,17 +20,18 @@ export interface ResultGrid {
 const ARRAYS: readonly [name: string, label: string][] = [
   ['effect', 'effect'],
   ['recovery', 'recovery'],
+  ['effect_all', 'effect, all prompts'],
   ['direct', 'direct effect'],
   ['placebo', 'effect on the placebo metric'],
   ['random_percentile', 'share of random changes that do less'],
-  ['minimal_detectable', 'smallest effect that could be seen'],
-  ['p_adjusted', 'p, adjusted'],
+  ['minimal_detectable', 'could be seen'],
+  ['p_adjusted', 'p adjusted'],
   ['n', 'prompts'],
 ];
 
 /** Arrays that tell a sign; others begin at 0. */
 export const isSigned = (array: string): boolean =>
-  ['effect', 'recovery', 'direct', 'placebo'].includes(array);
+  ['effect', 'effect_all', 'recovery', 'direct', 'placebo'].includes(array);
 
 export const arrayLabel = (name: string): string =>
   ARRAYS.find(([known]) => known === name)?.[1] ?? name;
@@ -37,10 +39,12 @@ export const arrayLabel = (name: string): string =>
 export function arraysOf(data: ExperimentData): string[] {
   const effect = data.numbers.effect;
   if (!effect) return [];
-  return ARRAYS.map(([name]) => name).filter((name) => {
-    const array = data.numbers[name];
-    return array !== undefined && array.values.length === effect.values.length;
-  });
+  return ARRAYS.map(([name]) => name).filter(
+    (name) =>
+      data.numbers[name]?.values.length === effect.values.length &&
+      // The effect stays, so that a table of nothing says that it is one.
+      (name === 'effect' || hasValues(data, name)),
+  );
 }
 
 function axisLabels(data: ExperimentData, axis: string, extent: number): string[] {
@@ -66,13 +70,14 @@ export function resultGrid(data: ExperimentData): ResultGrid | null {
     rows = rows.flatMap((row) => axis.map((label) => (row ? `${row}.${label}` : label)));
   }
   const grid = data.axes.length > 1;
+  const names = unitNames(data);
   return {
     methods: data.methods.length > 0 ? data.methods : [''],
     rows: grid ? rows : [],
     columns: grid ? columns : [],
     columnAxis: grid ? (data.axes.at(-1) ?? '') : '',
     units,
-    names: Array.from({ length: units }, (_, i) => data.cells[i] ?? String(i)),
+    names: Array.from({ length: units }, (_, i) => names[i] ?? String(i)),
   };
 }
 
@@ -93,60 +98,69 @@ const MARKS: readonly [name: string, words: string][] = [
   ['like_random', 'random changes of the same size do as much'],
 ];
 
-/** A count that is stored for each method and unit, or for each unit. */
-function ofUnit(
+/** A value that is stored for each method and unit, or for each unit. */
+export function ofUnit(
   data: ExperimentData,
   grid: ResultGrid,
   name: string,
   offset: number,
-): number | undefined {
+): number {
   const values = data.numbers[name]?.values;
-  return values?.[values.length === grid.units ? offset % grid.units : offset];
+  return values?.[values.length === grid.units ? offset % grid.units : offset] ?? NaN;
 }
 
 /** Everything that is stored of one unit under one method, line by line. */
 export function describeUnit(data: ExperimentData, grid: ResultGrid, offset: number): string[] {
-  const at = (name: string) => valueOf(data, name, offset);
+  const at = (name: string) => ofUnit(data, grid, name, offset);
   const lines: string[] = [];
-  const effect = at('effect');
-  if (!Number.isNaN(effect)) {
-    lines.push(`effect ${signed(effect)} ${interval(at('ci_low'), at('ci_high'))}`.trim());
-  }
+  const add = (words: string, value: number, range = '') => {
+    if (!Number.isNaN(value)) lines.push(`${words} ${signed(value)} ${range}`.trim());
+  };
+  add('effect', at('effect'), interval(at('ci_low'), at('ci_high')));
   const simultaneous = interval(at('ci_sim_low'), at('ci_sim_high'));
-  if (simultaneous) lines.push(`over all units ${simultaneous}`);
-  if (!Number.isNaN(at('recovery'))) {
-    lines.push(
-      `recovery ${signed(at('recovery'))} ${interval(at('recovery_low'), at('recovery_high'))}`.trim(),
-    );
-  }
-  if (!Number.isNaN(at('direct'))) lines.push(`direct effect ${signed(at('direct'))}`);
-  if (!Number.isNaN(at('p_adjusted'))) lines.push(`p adjusted ${short(at('p_adjusted'))}`);
-  const verdict = data.numbers.verdict?.values[offset % grid.units];
-  if (verdict !== undefined && verdictName(verdict)) lines.push(`verdict: ${verdictName(verdict)}`);
+  if (simultaneous) lines.push(`all units at once ${simultaneous}`);
+  add('recovery', at('recovery'), interval(at('recovery_low'), at('recovery_high')));
+  add('direct effect', at('direct'));
+  add('effect on all prompts', at('effect_all'));
+  const p = at('p_adjusted');
+  if (!Number.isNaN(p)) lines.push(`p adjusted ${pText(p, smallestP(data))}`);
+  const seen = at('minimal_detectable');
+  if (!Number.isNaN(seen)) lines.push(`could be seen: ${short(seen)}`);
+  const word = verdictName(at('verdict'));
+  if (word) lines.push(`verdict: ${verdictWord(word)}`);
   const kind = KIND_WORDS[at('interval_kind')];
   if (kind) lines.push(kind);
-  for (const [name, words] of MARKS) {
-    if (data.numbers[name]?.values[offset % grid.units] === 1) lines.push(words);
-  }
-  const n = ofUnit(data, grid, 'n', offset);
-  const groups = ofUnit(data, grid, 'groups', offset);
-  if (n !== undefined) {
+  for (const [name, words] of MARKS) if (at(name) === 1) lines.push(words);
+  const [n, groups] = [at('n'), at('groups')];
+  if (!Number.isNaN(n)) {
     lines.push(
-      plural(n, 'prompt') + (groups === undefined ? '' : ` in ${plural(groups, 'group')}`),
+      plural(n, 'prompt') + (Number.isNaN(groups) ? '' : ` in ${plural(groups, 'group')}`),
     );
   }
   return lines;
 }
 
-/** Offsets of a method's units, largest absolute value first. */
-export function ranked(
+/** Offsets of a method's units by a column, `unit` for the order of the file; what is missing comes
+ *  last. Numbers with a sign go by their size. */
+export function sortedUnits(
   data: ExperimentData,
   grid: ResultGrid,
-  array: string,
+  column: string,
   method: number,
+  ascending = false,
 ): number[] {
-  const size = (offset: number) => Math.abs(valueOf(data, array, offset));
-  return Array.from({ length: grid.units }, (_, i) => method * grid.units + i)
-    .filter((offset) => !Number.isNaN(size(offset)))
-    .sort((a, b) => size(b) - size(a) || a - b);
+  const offsets = Array.from({ length: grid.units }, (_, i) => method * grid.units + i);
+  if (column === 'unit') return ascending ? offsets.reverse() : offsets;
+  const key = (offset: number) => {
+    const value = ofUnit(data, grid, column, offset);
+    return isSigned(column) ? Math.abs(value) : value;
+  };
+  const direction = ascending ? 1 : -1;
+  return offsets.sort((a, b) => {
+    const [left, right] = [key(a), key(b)];
+    if (Number.isNaN(left) || Number.isNaN(right)) {
+      return Number(Number.isNaN(left)) - Number(Number.isNaN(right)) || a - b;
+    }
+    return direction * (left - right) || a - b;
+  });
 }

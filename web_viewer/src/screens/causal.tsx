@@ -1,18 +1,35 @@
 /** What interventions did: grids per method, maps over positions, ranked units, the verdict. */
 
-import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { ExperimentData } from '../format/types';
-import { ablateCommand, h5pyEffect, patchCommand, verdictCommand } from '../model/commands';
+import {
+  ablateCommand,
+  ablateOnceCommand,
+  h5pyEffect,
+  patchCommand,
+  verdictCommand,
+} from '../model/commands';
+import { numberAttribute, smallestP, textAttribute } from '../model/effects';
 import { modelName } from '../model/join';
-import { interval, short, signed } from '../model/numbers';
-import { arrayLabel, arraysOf, isSigned, ranked, resultGrid, valueOf } from '../model/results';
+import { pText, short, signed } from '../model/numbers';
+import { experimentTitle, promptsWords, readingNotes } from '../model/result_words';
+import {
+  arrayLabel,
+  arraysOf,
+  isSigned,
+  ofUnit,
+  resultGrid,
+  sortedUnits,
+  type ResultGrid,
+} from '../model/results';
 import { safeText } from '../model/tokens';
-import { table } from '../state/heads';
 import { choose, view } from '../state/view';
-import { experiments, mainRun } from '../state/workspace';
-import { Absent, Fold, Pick, Snippet } from '../ui/controls';
+import { chosenEffects, experiments, mainRun, prompt } from '../state/workspace';
+import { Absent, Fold, Pick, Snippet, Switch } from '../ui/controls';
+import { PairsHelp } from './absent';
 import { exportTables, Grids, loadTokens, tokensUnder, type Listed } from './causal_grids';
+import { UnitList, UnitName } from './causal_list';
+import { Checks, Controls, Ranks, Sets, Tiles } from './causal_verdict';
 
 function listed(): Listed[] {
   return experiments.value.flatMap(({ id, run, data }) => {
@@ -21,14 +38,21 @@ function listed(): Listed[] {
   });
 }
 
-const SHOWN = 40;
+/** What is shown first is what the overview shows, else the first that there is. */
+function chosenItem(all: readonly Listed[]): Listed | undefined {
+  const wanted = view.experiment.value || chosenEffects.value?.id;
+  return all.find(({ id }) => id === wanted) ?? all[0];
+}
 
-function Ranking({ item, array, method }: { item: Listed; array: string; method: number }) {
-  const all = useSignal(false);
+const SHOWN = 12;
+
+function Largest({ item, array, method }: { item: Listed; array: string; method: number }) {
   const { data, grid } = item;
-  const offsets = ranked(data, grid, array, method);
-  const top = Math.abs(valueOf(data, array, offsets[0] ?? 0)) || 1;
-  const shown = all.value ? offsets : offsets.slice(0, SHOWN);
+  const at = (offset: number) => ofUnit(data, grid, array, offset);
+  const offsets = sortedUnits(data, grid, array, method)
+    .filter((offset) => !Number.isNaN(at(offset)))
+    .slice(0, SHOWN);
+  const top = Math.abs(at(offsets[0] ?? 0)) || 1;
   return (
     <section aria-label="Units by size">
       <h2>
@@ -37,28 +61,12 @@ function Ranking({ item, array, method }: { item: Listed; array: string; method:
       </h2>
       <table class="ranking">
         <tbody>
-          {shown.map((offset) => {
-            const value = valueOf(data, array, offset);
-            const name = grid.names[offset % grid.units]!;
-            const range =
-              array === 'effect'
-                ? interval(valueOf(data, 'ci_low', offset), valueOf(data, 'ci_high', offset))
-                : '';
+          {offsets.map((offset) => {
+            const value = at(offset);
             return (
               <tr key={offset}>
                 <td>
-                  {table.value.index.has(name) ? (
-                    <button
-                      type="button"
-                      class="link"
-                      title="Open this head"
-                      onClick={() => choose({ head: name, screen: 'head' })}
-                    >
-                      {safeText(name, 24)}
-                    </button>
-                  ) : (
-                    safeText(name, 24)
-                  )}
+                  <UnitName name={grid.names[offset % grid.units]!} />
                 </td>
                 <td class="bar">
                   <span
@@ -66,150 +74,185 @@ function Ranking({ item, array, method }: { item: Listed; array: string; method:
                     style={{ width: `${(100 * Math.abs(value)) / top}%` }}
                   />
                 </td>
-                <td class="value">{isSigned(array) ? signed(value) : short(value)}</td>
-                <td class="muted">{range}</td>
+                <td class="value">{valueWords(data, array, value)}</td>
               </tr>
             );
           })}
         </tbody>
       </table>
-      {offsets.length > SHOWN && (
-        <button type="button" class="link" onClick={() => (all.value = !all.value)}>
-          {all.value ? 'Show fewer' : `Show all ${offsets.length}`}
-        </button>
-      )}
+      <button type="button" class="link" onClick={() => choose({ units: 'list' })}>
+        All {grid.units} as a list, with intervals
+      </button>
     </section>
   );
 }
 
-function Controls({ data }: { data: ExperimentData }) {
-  const {
-    controls = [],
-    control_results: results = [],
-    control_details: details = [],
-  } = data.texts;
-  if (controls.length === 0) return null;
+function valueWords(data: ExperimentData, array: string, value: number): string {
+  if (array === 'p_adjusted') return pText(value, smallestP(data));
+  return isSigned(array) ? signed(value) : short(value);
+}
+
+function NoResults() {
+  const model = modelName(mainRun.value!.summary);
   return (
-    <Fold title={`Controls: ${controls.length}`}>
-      <dl class="controls">
-        {controls.map((name, at) => (
-          <div key={name}>
-            <dt>
-              {safeText(name)}: <b>{safeText(results[at] ?? '')}</b>
-            </dt>
-            <dd>{safeText(details[at] ?? '', 400)}</dd>
-          </div>
-        ))}
-      </dl>
-    </Fold>
+    <Absent title="No ablation or patching results are open">
+      <p>
+        A map says where a head looks; only an intervention says whether that matters. Each of these
+        makes a file to drop here. At once, for this prompt alone and so without intervals:
+      </p>
+      <Snippet text={ablateOnceCommand(model, prompt.value?.text ?? '')} what="Command" />
+      <p>With pairs of prompts that differ in what decides the answer:</p>
+      <Snippet text={verdictCommand(model)} what="Command" />
+      <Snippet text={ablateCommand(model, [])} what="Command" />
+      <Snippet text={patchCommand(model, [])} what="Command" />
+      <PairsHelp />
+    </Absent>
   );
 }
 
-export function CausalScreen() {
-  const all = listed();
-  const run = mainRun.value!;
-  const item = all.find(({ id }) => id === view.experiment.value) ?? all[0];
-  const owner = item?.run;
-  useEffect(() => {
-    // Without tokens the axis has its numbers.
-    if (owner) loadTokens(owner).catch(() => {});
-  }, [owner?.id]);
-  if (!item) {
-    const model = modelName(run.summary);
-    return (
-      <Absent title="No ablation or patching results are open">
-        <p>
-          A map says where a head looks; only an intervention says whether that matters. Each of
-          these makes a file to drop here:
-        </p>
-        <Snippet text={verdictCommand(model)} what="Command" />
-        <Snippet text={ablateCommand(model, [])} what="Command" />
-        <Snippet text={patchCommand(model, [])} what="Command" />
-      </Absent>
-    );
-  }
+/** What stands above the positions of a map. */
+function positionWords(item: Listed): string {
+  const { data, grid } = item;
+  if (grid.columnAxis !== 'position') return '';
+  const tokens = tokensUnder(item);
+  const run = {
+    noise: ' The clean run was broken with values of the corrupt one.',
+    denoise: ' The corrupt run was mended with values of the clean one.',
+  }[textAttribute(data, 'direction')];
+  const corrupt = tokens.some(({ corrupt }) => corrupt !== '')
+    ? ', in orange where the corrupt prompt differs'
+    : '';
+  const whose = tokens.length > 0 ? `; the tokens are those of the first prompt${corrupt}` : '';
+  return `Positions count stored ids${whose}.${run ?? ''}`;
+}
+
+function Toolbar({ all, item, array, method, layout }: ToolbarProps) {
   const { data, grid } = item;
   const arrays = arraysOf(data);
-  const array = arrays.includes(view.array.value) ? view.array.value : (arrays[0] ?? 'effect');
-  const method = view.method.value < grid.methods.length ? view.method.value : 0;
-  const paragraph = data.texts.paragraph?.[0];
-  const withheld = data.texts.withheld?.[0];
-  const isPatch = data.attributes.kind === 'patch';
   return (
-    <div class="overview">
-      <div class="toolbar">
-        <Pick
-          label="Experiment"
-          value={item.id}
-          options={all.map(({ id, run: owner }) => ({
-            value: id,
-            label: id,
-            title: owner.summary.name,
-          }))}
-          onPick={(experiment) => choose({ experiment, method: 0, array: '' })}
+    <div class="toolbar">
+      <Pick
+        label="Experiment"
+        value={item.id}
+        title={safeText(item.run.summary.name)}
+        options={all.map(({ id, run, data: of }) => ({
+          value: id,
+          label: `${experimentTitle(of)}${id === of.name ? '' : ` (${id})`}`,
+          title: run.summary.name,
+        }))}
+        onPick={(experiment) => choose({ experiment, method: 0, array: '', unitSort: '' })}
+      />
+      {grid.rows.length > 0 && (
+        <Switch
+          label="How units are shown"
+          value={layout}
+          options={[
+            { value: 'grid', label: 'Grid' },
+            { value: 'list', label: 'List' },
+          ]}
+          onPick={(units) => choose({ units: units as 'grid' })}
         />
+      )}
+      {layout === 'grid' && arrays.length > 1 && (
         <Pick
           label="Show"
           value={array}
           options={arrays.map((name) => ({ value: name, label: arrayLabel(name) }))}
           onPick={(name) => choose({ array: name })}
         />
-        {grid.methods.length > 1 && (
-          <Pick
-            label="List for"
-            value={String(method)}
-            options={grid.methods.map((name, at) => ({ value: String(at), label: safeText(name) }))}
-            onPick={(value) => choose({ method: Number(value) })}
-          />
-        )}
-        <span class="spring" />
-        <span class="small">
-          {safeText(String(data.attributes.metric ?? ''))}
-          {isPatch && `, ${safeText(String(data.attributes.direction ?? ''))}`}, noise floor{' '}
-          {short(Number(data.attributes.noise_floor ?? NaN), 2)}
-        </span>
-      </div>
+      )}
+      {grid.methods.length > 1 && (
+        <Pick
+          label="Method"
+          title="Of the list and of the rank correlations"
+          value={String(method)}
+          options={grid.methods.map((name, at) => ({ value: String(at), label: safeText(name) }))}
+          onPick={(value) => choose({ method: Number(value) })}
+        />
+      )}
+      <span class="spring" />
+      <span class="small">{contextWords(data)}</span>
+    </div>
+  );
+}
+
+interface ToolbarProps {
+  all: readonly Listed[];
+  item: Listed;
+  array: string;
+  method: number;
+  layout: 'grid' | 'list';
+}
+
+/** “logit-diff, 200 prompts in 40 groups, noise floor 3.8e-6” */
+function contextWords(data: ExperimentData): string {
+  const parts = [safeText(textAttribute(data, 'metric')), promptsWords(data)];
+  const floor = numberAttribute(data, 'noise_floor');
+  if (!Number.isNaN(floor)) parts.push(`noise floor ${short(floor, 2)}`);
+  return parts.filter(Boolean).join(', ');
+}
+
+const methodIn = (grid: ResultGrid): number =>
+  view.method.value < grid.methods.length ? view.method.value : 0;
+
+export function CausalScreen() {
+  const all = listed();
+  const item = chosenItem(all);
+  const owner = item?.run;
+  useEffect(() => {
+    // Without tokens the axis has its numbers.
+    if (owner) loadTokens(owner).catch(() => {});
+  }, [owner?.id]);
+  if (!item) return <NoResults />;
+  const { data, grid } = item;
+  const arrays = arraysOf(data);
+  const array = arrays.includes(view.array.value) ? view.array.value : 'effect';
+  const method = methodIn(grid);
+  const layout = grid.rows.length > 0 ? view.units.value : 'list';
+  const paragraph = data.texts.paragraph?.[0];
+  const withheld = data.texts.withheld?.[0];
+  const positions = positionWords(item);
+  return (
+    <div class="overview">
+      <Toolbar all={all} item={item} array={array} method={method} layout={layout} />
       <div class="columns">
         <div class="stage">
-          {grid.rows.length > 0 ? (
+          {layout === 'grid' ? (
             <Grids key={item.id} item={item} array={array} />
           ) : (
-            <p class="absent">These units fill no grid; the list beside has them all.</p>
+            <UnitList key={item.id} item={item} method={method} />
           )}
         </div>
         <aside>
           {withheld && <p class="warning">Verdicts are withheld: {safeText(withheld, 600)}</p>}
+          <Tiles data={data} />
           {paragraph && (
-            <Fold title="What the verdict says" open>
+            <Fold title={withheld ? 'What can be said all the same' : 'What the verdict says'} open>
               <p class="paragraph" tabIndex={0}>
                 {safeText(paragraph, 6000)}
               </p>
             </Fold>
           )}
-          {data.texts.notes?.map((note) => (
-            <p key={note} class="small">
-              {safeText(note, 1000)}
-            </p>
-          ))}
+          <Ranks data={data} method={method} />
+          <Sets data={data} />
           <Controls data={data} />
-          {grid.columnAxis === 'position' && (
-            <p class="small">
-              Positions count stored ids
-              {tokensUnder(item).length > 0 && '; the tokens are those of the first prompt'}.
-              {isPatch &&
-                (data.attributes.direction === 'noise'
-                  ? ' The clean run was broken with values of the corrupt one.'
-                  : ' The corrupt run was mended with values of the clean one.')}
-            </p>
-          )}
-          <Ranking item={item} array={array} method={method} />
+          {positions && <p class="small">{positions}</p>}
+          {layout === 'grid' && <Largest item={item} array={array} method={method} />}
+          <section aria-label="How to read these numbers" class="reading">
+            {readingNotes(data).map((note) => (
+              <p key={note} class="small">
+                {safeText(note, 1000)}
+              </p>
+            ))}
+            <Checks data={data} />
+          </section>
           <Fold title="Take these numbers elsewhere">
             {grid.rows.length > 0 && (
               <button type="button" onClick={() => exportTables(item, array)}>
                 Tables as SVG
               </button>
             )}
-            <Snippet text={h5pyEffect(item.run.summary.name, data.name)} what="Code" />
+            <Snippet text={h5pyEffect(item.run.summary.name, data.name, data.axes)} what="Code" />
           </Fold>
         </aside>
       </div>

@@ -2,7 +2,7 @@
 
 import { signal, useComputed, useSignal } from '@preact/signals';
 import type { ExperimentData } from '../format/types';
-import { readPackedTokens } from '../io/read_prompt';
+import { readFirstPair } from '../io/read_experiment';
 import type { ColorMapName } from '../draw/color';
 import { drawColorBar } from '../draw/figure';
 import { LIGHT_INK, type Ink } from '../draw/ink';
@@ -17,7 +17,8 @@ import type { Pen } from '../draw/pen';
 import type { ScaleSpec } from '../draw/scale';
 import type { Size } from '../draw/viewport';
 import { short } from '../model/numbers';
-import { arrayLabel, describeUnit, isSigned, valueOf, type ResultGrid } from '../model/results';
+import { pairTokens, type PairToken } from '../model/pair_tokens';
+import { arrayLabel, describeUnit, isSigned, ofUnit, type ResultGrid } from '../model/results';
 import { safeText, tokenLabel } from '../model/tokens';
 import { downloadSvg, svgPen } from '../state/export';
 import { table } from '../state/heads';
@@ -34,23 +35,27 @@ export interface Listed {
 }
 
 const TOKEN_ROOM = 78;
+/** Further room for the tokens of the corrupt prompt. */
+const CORRUPT_ROOM = 66;
 
 /** Tokens of the first prompt of a file, for the axes of positions. */
-const firstTokens = signal<{ run: number; texts: string[] }>({ run: 0, texts: [] });
+const firstTokens = signal<{ run: number; tokens: PairToken[] }>({ run: 0, tokens: [] });
 
 export async function loadTokens(run: OpenRun): Promise<void> {
-  const [id] = run.summary.promptIds;
-  const texts =
-    id === undefined
-      ? await readPackedTokens(run.file, 0, (await run.file.numbers('/offsets')).values[1] ?? 0)
-      : { texts: await run.file.texts(`/prompts/${id}/tokens/text`) };
-  firstTokens.value = { run: run.id, texts: texts?.texts ?? [] };
+  const { texts, corrupt } = await readFirstPair(run.file, run.summary.promptIds[0]);
+  firstTokens.value = { run: run.id, tokens: pairTokens(texts, corrupt) };
 }
 
-export function tokensUnder({ run, grid, data }: Listed): string[] {
-  const { run: owner, texts } = firstTokens.value;
+export function tokensUnder({ run, grid, data }: Listed): PairToken[] {
+  const { run: owner, tokens } = firstTokens.value;
   if (grid.columnAxis !== 'position' || owner !== run.id) return [];
-  return data.positions.map((position) => tokenLabel(texts[position] ?? '', 10));
+  return data.positions.map((position) => {
+    const { clean, corrupt } = tokens[position] ?? { clean: '', corrupt: '' };
+    return {
+      clean: tokenLabel(clean, 10),
+      corrupt: corrupt === '' ? '' : tokenLabel(corrupt, 10),
+    };
+  });
 }
 
 function scaleOf(data: ExperimentData, array: string, diverging: ColorMapName): ScaleSpec {
@@ -75,7 +80,7 @@ function drawTables(
   const matrices = grid.methods.map((title, matrix) => ({
     title: safeText(title) || arrayLabel(array),
     values: (row: number, column: number) =>
-      valueOf(data, array, offsetIn(grid, { matrix, row, column })),
+      ofUnit(data, grid, array, offsetIn(grid, { matrix, row, column })),
   }));
   const labels = { rows: grid.rows, columns: grid.columns, tokens: tokensUnder(item) };
   drawMatrices(pen, ink, layout, matrices, labels, scale, marked);
@@ -95,7 +100,9 @@ const offsetIn = (grid: ResultGrid, { matrix, row, column }: MatrixCell): number
 
 function layoutOf(item: Listed, { width, height }: Size): MatrixLayout {
   const { methods, rows, columns } = item.grid;
-  const room = tokensUnder(item).length > 0 ? TOKEN_ROOM : undefined;
+  const tokens = tokensUnder(item);
+  const differs = tokens.some(({ corrupt }) => corrupt !== '');
+  const room = tokens.length > 0 ? TOKEN_ROOM + (differs ? CORRUPT_ROOM : 0) : undefined;
   return matrixLayout(methods.length, rows.length, columns.length, width, height, room);
 }
 

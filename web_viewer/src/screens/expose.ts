@@ -5,6 +5,7 @@ import { extent, viewport } from '../state/focus';
 import { storedValue } from '../state/map';
 import { currentState } from '../state/view';
 import { table } from '../state/heads';
+import { points } from '../state/selection';
 import { failures, runs } from '../state/workspace';
 
 function pixelAt(query: number, key: number): number[] | null {
@@ -31,6 +32,10 @@ export function exposeForTests(): void {
       columns: Object.fromEntries(
         [...table.value.columns].map(([id, column]) => [id, Array.from(column.values)]),
       ),
+      points: {
+        xs: Array.from(points.value.xs ?? []),
+        ys: Array.from(points.value.ys ?? []),
+      },
     }),
     /** The stored value of a cell of the map on screen; null while it is being read. */
     value: (query: number, key: number) => storedValue(query, key),

@@ -10,7 +10,7 @@ import { screenKeys } from '../state/keys';
 import { currentRows, drawnMaps, headMap, isMean } from '../state/map';
 import { shownHead, stepHead } from '../state/selection';
 import { adjust, choose, view } from '../state/view';
-import { allEffects, mainRun, prompt, stack } from '../state/workspace';
+import { mainRun, prompt, results, stack } from '../state/workspace';
 import { Absent, Check, copyText, Pick, Snippet, Switch } from '../ui/controls';
 import { HeadAside } from './head_aside';
 import { exportPng } from './head_export';
@@ -36,7 +36,7 @@ function Banner({ index }: { index: number }) {
           )}
           .
         </>
-      ) : allEffects.value.length > 0 ? (
+      ) : results.value.length > 0 ? (
         'The open files hold no causal result of this head.'
       ) : (
         <>

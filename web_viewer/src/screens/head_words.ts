@@ -1,9 +1,9 @@
 /** One head in words, the same everywhere. */
 
 import type { HeadEffect } from '../model/effects';
-import { methodPhrase } from '../model/effects';
+import { effectWords } from '../model/effects';
 import { nameOf } from '../model/heads';
-import { interval, short, signed } from '../model/numbers';
+import { short } from '../model/numbers';
 import { statistic } from '../state/selection';
 import { table } from '../state/heads';
 import { chosenEffects, chosenMethod } from '../state/workspace';
@@ -24,10 +24,7 @@ export function effectSentence(index: number): string {
   const named = chosenEffects.value;
   const effect = table.value.effects[index];
   if (!named || !effect) return '';
-  const { kind, methods, metric } = named.effects;
-  const how = methodPhrase(kind, methods[chosenMethod.value] ?? '');
-  const range = interval(effect.low, effect.high);
-  return `${how} changes ${metric || 'the metric'} by ${signed(effect.effect)}${range ? ` ${range}` : ''}`;
+  return effectWords(named.effects, chosenMethod.value, effect);
 }
 
 export function describeHead(index: number): string {

@@ -4,227 +4,74 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { ExperimentData } from '../format/types';
 import { readExperiment } from '../io/read_experiment';
-import { cssColor, inkOn } from '../draw/color';
-import { placeOf, type ScaleSpec } from '../draw/scale';
 import { h5pyLens, lensCommand } from '../model/commands';
 import { modelName } from '../model/join';
-import { short } from '../model/numbers';
-import { tokenLabel } from '../model/tokens';
 import { choose, view } from '../state/view';
-import { failWith, mainRun, sameModelRuns, type OpenRun } from '../state/workspace';
+import { experiments, failWith, mainRun, prompt, type NamedExperiment } from '../state/workspace';
 import { Absent, copyText, Pick, Snippet } from '../ui/controls';
+import { LensAttribution, LensMeans } from './lens_means';
+import { COLOURS, gridOf, lensCell, LensChoices, LensTable, type Colour } from './lens_table';
 
-/** Positions on one page of the table. */
-const PAGE = 40;
+const isLens = ({ data }: NamedExperiment): boolean => data.attributes.kind === 'lens';
 
-const COLOURS = {
-  prob: 'probability of the first choice',
-  kl: 'distance to the final answer (KL, nats)',
-  rank: 'rank of the target',
-} as const;
-type Colour = keyof typeof COLOURS;
-
-function lensRuns(): { run: OpenRun; prompts: string[] }[] {
-  return sameModelRuns.value
-    .filter((run) => run.experiments.some(({ attributes }) => attributes.kind === 'lens'))
-    .map((run) => ({ run, prompts: run.summary.promptIds }));
+/** Place among the positions with attribution, and the position itself: where the chosen cell is,
+ *  else the last one, which the answer follows. */
+function readAt(record: ExperimentData): { read: number; position: number } {
+  const reads = Array.from(record.numbers.reads?.values ?? []);
+  const wanted = reads.indexOf(lensCell.value?.position ?? -1);
+  const read = wanted >= 0 ? wanted : Math.max(0, reads.length - 1);
+  return { read, position: reads[read] ?? NaN };
 }
 
-interface Grid {
-  data: ExperimentData;
-  stages: string[];
-  tokens: string[];
-  choices: number;
-}
-
-function gridOf(data: ExperimentData): Grid | null {
-  const shape = data.numbers.top_prob?.shape;
-  if (!shape || shape.length !== 3) return null;
-  const [stages = 0, positions = 0, choices = 0] = shape;
-  const tokens = data.texts.tokens ?? [];
-  return {
-    data,
-    stages: data.texts.stages ?? Array.from({ length: stages }, (_, i) => `layer ${i}`),
-    tokens: Array.from({ length: positions }, (_, i) => tokenLabel(tokens[i] ?? '', 12)),
-    choices,
-  };
-}
-
-function numberAt(grid: Grid, name: string, stage: number, position: number): number {
-  return grid.data.numbers[name]?.values[stage * grid.tokens.length + position] ?? NaN;
-}
-
-function choiceAt(grid: Grid, stage: number, position: number, choice: number) {
-  const at = (stage * grid.tokens.length + position) * grid.choices + choice;
-  const text = grid.data.texts.top_text?.[at];
-  const id = grid.data.numbers.top_id?.values[at] ?? NaN;
-  return {
-    text: text === undefined ? `id ${id}` : tokenLabel(text, 12),
-    probability: grid.data.numbers.top_prob?.values[at] ?? NaN,
-  };
-}
-
-function shadeOf(grid: Grid, colour: Colour) {
-  const map = view.color.value;
-  if (colour === 'prob') {
-    const scale: ScaleSpec = { kind: 'sqrt', low: 0, high: 1, map };
-    return (stage: number, at: number) => placeOf(scale, choiceAt(grid, stage, at, 0).probability);
-  }
-  const name = colour === 'kl' ? 'kl' : 'target_rank';
-  let top = 0;
-  for (const value of grid.data.numbers[name]?.values ?? []) if (value > top) top = value;
-  const scale: ScaleSpec = { kind: colour === 'kl' ? 'sqrt' : 'log', low: 0, high: top, map };
-  // The better, the brighter, whatever is shown.
-  return (stage: number, at: number) => {
-    const value = numberAt(grid, name, stage, at);
-    return Number.isNaN(value) || value < 0 ? NaN : 1 - placeOf(scale, value);
-  };
-}
-
-function Table({ grid, colour }: { grid: Grid; colour: Colour }) {
-  const first = useSignal(0);
-  const chosen = useSignal<{ stage: number; position: number } | null>(null);
-  const shade = shadeOf(grid, colour);
-  const positions = grid.tokens
-    .slice(first.value, first.value + PAGE)
-    .map((_, i) => first.value + i);
-  const pages = grid.tokens.length > PAGE;
-  const cell = chosen.value;
+function NoLens() {
+  const command = lensCommand(modelName(mainRun.value!.summary), prompt.value?.text);
   return (
-    <div class="lens">
-      {pages && (
-        <p class="small">
-          positions {first.value}–{Math.min(grid.tokens.length, first.value + PAGE) - 1} of{' '}
-          {grid.tokens.length}{' '}
-          <button type="button" disabled={first.value === 0} onClick={() => (first.value -= PAGE)}>
-            ‹
-          </button>{' '}
-          <button
-            type="button"
-            disabled={first.value + PAGE >= grid.tokens.length}
-            onClick={() => (first.value += PAGE)}
-          >
-            ›
-          </button>
-        </p>
-      )}
-      <div
-        class="lens-scroll"
-        tabIndex={0}
-        role="region"
-        aria-label="Table of layers and positions"
-      >
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">after</th>
-              {positions.map((at) => (
-                <th key={at} scope="col" title={`position ${at}`}>
-                  {grid.tokens[at]}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {grid.stages.map((name, i) => {
-              // The final answer on top, as residual streams are drawn.
-              const stage = grid.stages.length - 1 - i;
-              return (
-                <tr key={stage}>
-                  <th scope="row">{grid.stages[stage] ?? name}</th>
-                  {positions.map((at) => {
-                    const place = shade(stage, at);
-                    const style = Number.isNaN(place)
-                      ? undefined
-                      : {
-                          background: cssColor(view.color.value, place),
-                          color: inkOn(view.color.value, place),
-                        };
-                    const { text, probability } = choiceAt(grid, stage, at, 0);
-                    return (
-                      <td key={at} style={style}>
-                        <button
-                          type="button"
-                          title={`${short(100 * probability)} %`}
-                          aria-pressed={cell?.stage === stage && cell.position === at}
-                          onClick={() => (chosen.value = { stage, position: at })}
-                        >
-                          {text}
-                        </button>
-                      </td>
-                    );
-                  })}
-                </tr>
-              );
-            })}
-          </tbody>
-        </table>
-      </div>
-      {cell && (
-        <section class="lens-choices" aria-label="Choices">
-          <h2>
-            After {grid.stages[cell.stage]}, position {cell.position} {grid.tokens[cell.position]}
-          </h2>
-          <p class="small">
-            KL to the final answer {short(numberAt(grid, 'kl', cell.stage, cell.position))} nats.
-            The target (the answer, else what the whole model says here) is choice{' '}
-            {short(1 + numberAt(grid, 'target_rank', cell.stage, cell.position))}.
-          </p>
-          <table class="bars">
-            <tbody>
-              {Array.from({ length: grid.choices }, (_, k) => {
-                const { text, probability } = choiceAt(grid, cell.stage, cell.position, k);
-                return (
-                  <tr key={k}>
-                    <td>{text}</td>
-                    <td class="value">{short(100 * probability)} %</td>
-                    <td class="bar">
-                      <span style={{ width: `${100 * probability}%` }} />
-                    </td>
-                  </tr>
-                );
-              })}
-            </tbody>
-          </table>
-        </section>
-      )}
-    </div>
+    <Absent title="No lens is open">
+      <p>The lens reads the residual stream after each layer as if it were the last one:</p>
+      <Snippet text={command} what="Command" />
+    </Absent>
   );
 }
 
 export function LensScreen() {
-  const runs = lensRuns();
-  const grid = useSignal<Grid | null>(null);
-  const [first] = runs;
-  const prompts = first?.prompts ?? [];
-  const id = prompts.includes(view.prompt.value) ? view.prompt.value : prompts[0];
+  const all = experiments.value.filter(isLens);
+  const record = useSignal<ExperimentData | null>(null);
+  const lens = all.find(({ id }) => id === view.experiment.value) ?? all[0];
+  const records = lens?.data.records ?? [];
+  const id = records.includes(view.prompt.value) ? view.prompt.value : records[0];
   useEffect(() => {
-    if (!first || id === undefined) return;
-    const name = first.run.experiments.find(({ attributes }) => attributes.kind === 'lens')!.name;
-    readExperiment(first.run.file, `${name}/${id}`).then(
-      (data) => (grid.value = gridOf(data)),
-      (error: unknown) => failWith(first.run.summary.name, error),
+    record.value = null;
+    if (!lens || id === undefined) return;
+    readExperiment(lens.run.file, `${lens.data.name}/${id}`).then(
+      (data) => (record.value = data),
+      (error: unknown) => failWith(lens.run.summary.name, error),
     );
-  }, [first?.run.id, id]);
-  if (!first) {
-    return (
-      <Absent title="No lens is open">
-        <p>The lens reads the residual stream after each layer as if it were the last one:</p>
-        <Snippet text={lensCommand(modelName(mainRun.value!.summary))} what="Command" />
-      </Absent>
-    );
-  }
+  }, [lens?.run.id, lens?.data.name, id]);
+  if (!lens) return <NoLens />;
   const known = Object.keys(COLOURS) as Colour[];
   const colour = known.find((name) => name === view.stage.value) ?? 'prob';
+  const grid = record.value && gridOf(record.value);
   return (
     <div class="overview">
       <div class="toolbar">
-        {prompts.length > 1 && (
+        {all.length > 1 && (
+          <Pick
+            label="Lens"
+            value={lens.id}
+            options={all.map(({ id: value, run }) => ({
+              value,
+              label: value,
+              title: run.summary.name,
+            }))}
+            onPick={(experiment) => choose({ experiment })}
+          />
+        )}
+        {records.length > 1 && (
           <Pick
             label="Prompt"
             value={id ?? ''}
-            options={prompts.map((value) => ({ value, label: value }))}
-            onPick={(prompt) => choose({ prompt })}
+            options={records.map((value) => ({ value, label: value }))}
+            onPick={(name) => choose({ prompt: name })}
           />
         )}
         <Pick
@@ -234,13 +81,11 @@ export function LensScreen() {
           onPick={(stage) => choose({ stage })}
         />
         <span class="spring" />
-        {grid.value && (
+        {grid && (
           <button
             type="button"
             title="Python lines that read this table"
-            onClick={() =>
-              copyText(h5pyLens(first.run.summary.name, grid.value!.data.name), 'Code')
-            }
+            onClick={() => copyText(h5pyLens(lens.run.summary.name, grid.data.name), 'Code')}
           >
             Copy h5py
           </button>
@@ -249,7 +94,29 @@ export function LensScreen() {
           bright is {colour === 'prob' ? 'sure' : 'close'}; click a cell for its choices
         </span>
       </div>
-      {grid.value && <Table grid={grid.value} colour={colour} />}
+      <div class="columns">
+        <div class="stage">
+          {grid && <LensTable key={grid.data.name} grid={grid} colour={colour} />}
+        </div>
+        <aside>
+          {grid && <LensChoices grid={grid} />}
+          <LensMeans data={lens.data} />
+          {record.value && (
+            <LensAttribution
+              data={record.value}
+              read={readAt(record.value).read}
+              title={`What adds to the answer at position ${readAt(record.value).position}`}
+            />
+          )}
+          {records.length > 1 && (
+            <LensAttribution
+              data={lens.data}
+              read={0}
+              title={`What adds to the answer, mean over ${records.length} prompts`}
+            />
+          )}
+        </aside>
+      </div>
     </div>
   );
 }

@@ -15,12 +15,18 @@ import {
   chosenEffects,
   chosenMethod,
   mainRun,
-  stack,
   prompt,
+  results,
+  stack,
+  stackName,
+  stackNames,
 } from '../state/workspace';
 import { modelName } from '../model/join';
 import { captureCommand, h5pyStatistic, verdictCommand } from '../model/commands';
+import { experimentTitle } from '../model/result_words';
+import { safeText } from '../model/tokens';
 import { Absent, Fold, Pick, Snippet, Switch } from '../ui/controls';
+import { PairsHelp } from './absent';
 import { csv, download } from '../state/export';
 import { NotesExport } from './notes';
 import { exportGrid, HeadGrid, gridMode } from './overview_grid';
@@ -32,13 +38,14 @@ const SCALE_LABELS = { sqrt: '√', linear: 'linear', log: 'log', rank: 'rank' }
 
 /** Encoder–decoder models have three kinds of attention. */
 export function StackPick() {
-  const stacks = prompt.value?.stacks ?? [];
+  const stacks = stackNames.value;
   if (stacks.length < 2) return null;
   return (
     <Pick
       label="Attention"
-      value={stack.value?.stack ?? ''}
-      options={stacks.map(({ stack: value }) => ({ value, label: value }))}
+      title="Heads of the encoder, of the decoder, and those with which the decoder reads the encoder"
+      value={stackName.value}
+      options={stacks.map((value) => ({ value, label: value }))}
       onPick={(value) => choose({ stack: value as 'self', zoom: [], queries: [], keys: [] })}
     />
   );
@@ -239,7 +246,7 @@ function EffectPicks() {
   const all = allEffects.value;
   const chosen = chosenEffects.value;
   if (!chosen) return null;
-  const { methods, metric } = chosen.effects;
+  const { methods, metric, headsPerUnit, withheld } = chosen.effects;
   return (
     <div class="effect-picks">
       {all.length > 1 && (
@@ -258,7 +265,44 @@ function EffectPicks() {
           onPick={(method) => choose({ method: Number(method), brush: [] })}
         />
       )}
+      {headsPerUnit > 1 && (
+        <p class="small">
+          Units are key-value groups: the {headsPerUnit} heads of each were changed together, and
+          each of them shows the effect of its group.
+        </p>
+      )}
+      {withheld && <p class="warning">Verdicts are withheld: {safeText(withheld, 600)}</p>}
     </div>
+  );
+}
+
+/** What stands in the place of the scatter where no effect is of a head. */
+function NoEffects() {
+  const others = results.value;
+  if (others.length > 0) {
+    return (
+      <section class="absent-small">
+        <h2>Effects of other parts</h2>
+        <p>
+          The results that are open are not of single heads:{' '}
+          {others.map(({ data }) => experimentTitle(data)).join(', ')}.
+        </p>
+        <button type="button" onClick={() => choose({ screen: 'causal' })}>
+          Show them
+        </button>
+      </section>
+    );
+  }
+  return (
+    <section class="absent-small">
+      <h2>Do these heads matter?</h2>
+      <p>
+        Attention is not effect, and no open file has causal results of this model. This makes one
+        from pairs of prompts that differ in what decides the answer; drop it here beside this file:
+      </p>
+      <Snippet text={verdictCommand(modelName(mainRun.value!.summary))} what="Command" />
+      <PairsHelp />
+    </section>
   );
 }
 
@@ -307,8 +351,12 @@ export function Overview() {
     const model = modelName(run.summary);
     return (
       <Absent title="This file has no statistics or effects of single heads">
-        <p>The File screen shows what it holds. This makes a file with every head:</p>
-        <Snippet text={captureCommand(model)} what="Command" />
+        <p>
+          {results.value.length > 0
+            ? 'The Causal screen shows its results. This makes a file with every head:'
+            : 'The File screen shows what it holds. This makes a file with every head:'}
+        </p>
+        <Snippet text={captureCommand(model, prompt.value?.text || undefined)} what="Command" />
       </Absent>
     );
   }
@@ -326,14 +374,7 @@ export function Overview() {
               <HeadScatter />
             </>
           ) : (
-            <section class="absent-small">
-              <h2>Do these heads matter?</h2>
-              <p>
-                Attention is not effect. No open file has causal results of this model. This makes
-                one; drop it here beside this file:
-              </p>
-              <Snippet text={verdictCommand(modelName(run.summary))} what="Command" />
-            </section>
+            <NoEffects />
           )}
           <Elsewhere />
           <NotesExport />

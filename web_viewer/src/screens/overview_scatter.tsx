@@ -2,29 +2,57 @@
 
 import { useComputed, useSignal } from '@preact/signals';
 import { LIGHT_INK, type Ink } from '../draw/ink';
-import { dotAt, drawScatter, rangeOf, valueAt, type Dot, type ScatterRange } from '../draw/scatter';
+import {
+  dotAt,
+  drawScatter,
+  rangeOf,
+  valueAt,
+  type Dot,
+  type ScatterOptions,
+  type ScatterRange,
+} from '../draw/scatter';
 import type { Size } from '../draw/viewport';
-import { measureId, nameOf } from '../model/heads';
-import { interval, short } from '../model/numbers';
+import type { HeadEffect, HeadEffects, PromptChoice } from '../model/effects';
+import { measureId, nameOf, type Column } from '../model/heads';
+import { plural, pText, short, tabular, tabularSigned } from '../model/numbers';
 import { rankCorrelation } from '../model/rank';
-import { brush, hovered, kept, selectHead, selected, statistic } from '../state/selection';
+import { intervalWords } from '../model/result_words';
+import {
+  brush,
+  hasAllPrompts,
+  hovered,
+  kept,
+  points,
+  selectHead,
+  selected,
+  statistic,
+} from '../state/selection';
 import { downloadSvg, svgPen } from '../state/export';
 import { adjust, choose } from '../state/view';
 import { table } from '../state/heads';
 import { chosenEffects, chosenMethod } from '../state/workspace';
 import { Canvas, offsetOf } from '../ui/canvas';
+import { Pick } from '../ui/controls';
 import { HeadTip } from './head_tip';
+
+/** Over all prompts no interval is stored. */
+function intervalOf(effect: HeadEffect | null | undefined, simultaneous: boolean) {
+  if (!effect || points.value.all) return { low: NaN, high: NaN };
+  return simultaneous
+    ? { low: effect.simultaneousLow, high: effect.simultaneousHigh }
+    : { low: effect.low, high: effect.high };
+}
 
 export const dots = () => {
   const { heads, effects } = table.value;
-  const xs = statistic.value?.values;
+  const { xs, ys } = points.value;
+  const simultaneous = chosenEffects.value?.effects.hasSimultaneous ?? false;
   return heads.map((head, at): Dot => {
     const effect = effects[at];
     return {
       x: xs?.[at] ?? NaN,
-      y: effect?.effect ?? NaN,
-      low: effect?.low ?? NaN,
-      high: effect?.high ?? NaN,
+      y: ys?.[at] ?? NaN,
+      ...intervalOf(effect, simultaneous),
       verdict: effect?.verdict ?? null,
       dimmed: !kept.value[at],
       name: nameOf(head),
@@ -32,8 +60,11 @@ export const dots = () => {
   });
 };
 
-const correlation = () =>
-  rankCorrelation(statistic.value?.values ?? [], table.value.columns.get('size')?.values ?? []);
+const optionsOf = (effects: HeadEffects, column: Column): Omit<ScatterOptions, 'highlighted'> => ({
+  labels: { x: column.label, y: `effect on ${effects.metric || 'the metric'}` },
+  delta: effects.delta,
+  brush: brush.value,
+});
 
 /** The scatter as a picture for a paper. */
 export function exportScatter(): void {
@@ -44,40 +75,110 @@ export function exportScatter(): void {
   const pen = svgPen(size.width, size.height);
   const shown = dots();
   drawScatter(pen, LIGHT_INK, size, shown, rangeOf(shown), {
-    labels: { x: column.label, y: `effect on ${named.effects.metric || 'the metric'}` },
+    ...optionsOf(named.effects, column),
     highlighted: selected.peek() >= 0 ? [selected.peek()] : [],
     brush: null,
   });
   downloadSvg('scatter.svg', pen);
 }
 
-/** What the verdict itself says of this measure, which is within layers and has an interval. */
-function ownRank(): string {
-  const effects = chosenEffects.value?.effects;
-  const at = effects?.measures.findIndex((name) => measureId(name) === statistic.value?.id) ?? -1;
-  const rank = at < 0 ? null : effects!.rankOf(chosenMethod.value, at);
-  return rank
-    ? ` Within layers, by the verdict: τ-b ${short(rank.tau)} ${interval(rank.low, rank.high)}.`
-    : '';
+const known = (values: ArrayLike<number> | null | undefined, at: number): boolean =>
+  !Number.isNaN(values?.[at] ?? NaN);
+
+/** The rank correlation that the verdict itself holds of this measure: within layers, over all
+ *  prompts, with an interval and p. */
+function storedCorrelation(effects: HeadEffects, column: Column, method: number): string | null {
+  const at = effects.measures.findIndex((name) => measureId(name) === column.id);
+  const rank = at < 0 ? null : effects.rankOf(method, at);
+  if (!rank) return null;
+  const of = table.value.columns.get('effect');
+  const pairs = table.value.heads.filter((_, head) =>
+    hasAllPrompts.value
+      ? known(column.allPrompts, head) && known(of?.allPrompts, head)
+      : known(column.values, head) && known(of?.values, head),
+  ).length;
+  const range = Number.isNaN(rank.low)
+    ? ' (no interval)'
+    : ` [${tabular(rank.low)}, ${tabular(rank.high)}]`;
+  const p = pText(rank.p, rank.smallestP);
+  const chance = p === '–' ? '' : `, p ${p.startsWith('≤') ? '' : '= '}${p}`;
+  const reach = Number.isNaN(rank.attainable)
+    ? ''
+    : ` A perfect measure would reach ${tabular(rank.attainable)}.`;
+  const prompts = effects.prompts ? ` over all ${effects.prompts.all} prompts` : '';
+  return (
+    `Rank correlation of ${column.label} with the |effect| of ${effects.methods[method] ?? ''}, ` +
+    `within layers,${prompts}: τ-b ${tabularSigned(rank.tau)}${range}${chance}, ` +
+    `n = ${plural(pairs, 'head')}.${reach}`
+  );
+}
+
+/** What the page computes of the dots it draws; it has no interval. */
+function shownCorrelation(effects: HeadEffects, column: Column): string {
+  const { xs, ys } = points.value;
+  if (effects.headsPerUnit > 1) {
+    return (
+      `The heads of a key-value group were changed together and share one effect, so that there ` +
+      `is no rank correlation over heads. Effect: ${effects.metric}.`
+    );
+  }
+  const { tauB, rho, n } = rankCorrelation(xs ?? [], (ys ?? new Float64Array()).map(Math.abs));
+  return (
+    `Rank correlation of ${column.label} with the size of the effect, over all heads: τ-b ` +
+    `${short(tauB, 2)}, ρ ${short(rho, 2)}, n = ${plural(n, 'head')}. It describes these heads ` +
+    `and has no interval.`
+  );
+}
+
+/** Of which prompts the dots are; only a verdict keeps two halves apart. */
+function PromptsPick({ effects }: { effects: HeadEffects }) {
+  const { prompts } = effects;
+  if (!prompts) return null;
+  if (!hasAllPrompts.value) {
+    return (
+      <p class="small">
+        The dots are of the {prompts.measured} prompts that nothing was chosen on.
+      </p>
+    );
+  }
+  return (
+    <Pick
+      label="Dots are of"
+      value={points.value.all ? 'all' : 'measured'}
+      options={[
+        {
+          value: 'measured',
+          label: `${prompts.measured} prompts, nothing chosen on them`,
+          title: 'The half of the prompts on which nothing was chosen; with intervals and verdicts',
+        },
+        {
+          value: 'all',
+          label: `all ${prompts.all} prompts, as τ-b`,
+          title: 'What the rank correlation compares; without intervals',
+        },
+      ]}
+      onPick={(value) => choose({ prompts: value as PromptChoice, brush: [] })}
+    />
+  );
 }
 
 export function HeadScatter() {
-  const points = useComputed(dots);
-  const range = useComputed(() => rangeOf(points.value));
+  const shown = useComputed(dots);
+  const range = useComputed(() => rangeOf(shown.value));
   const size = useSignal<Size>({ width: 0, height: 0 });
   const pointer = useSignal<{ x: number; y: number } | null>(null);
   const start = useSignal<{ x: number; y: number } | null>(null);
   const named = chosenEffects.value;
   const column = statistic.value;
   if (!named || !column) return null;
+  const { effects } = named;
 
   const draw = (context: CanvasRenderingContext2D, place: Size, ink: Ink) => {
     size.value = place;
     const marked = [selected.value, hovered.value].filter((at) => at >= 0);
-    drawScatter(context, ink, place, points.value, range.value, {
-      labels: { x: column.label, y: `effect on ${named.effects.metric || 'the metric'}` },
+    drawScatter(context, ink, place, shown.value, range.value, {
+      ...optionsOf(effects, column),
       highlighted: [...new Set(marked)],
-      brush: brush.value,
     });
   };
   type Point = { x: number; y: number };
@@ -96,21 +197,17 @@ export function HeadScatter() {
     if (from && Math.hypot(at.x - from.x, at.y - from.y) > 4) {
       const box = boxOf(from, at);
       adjust({ brush: [...box.x, ...box.y] });
-    } else hovered.value = dotAt(points.value, range.value, size.value, at.x, at.y);
+    } else hovered.value = dotAt(shown.value, range.value, size.value, at.x, at.y);
   };
-  const { tauB, rho, n } = correlation();
+  const words =
+    storedCorrelation(effects, column, chosenMethod.value) ?? shownCorrelation(effects, column);
   return (
     <section class="scatter" aria-label="Statistic against effect">
-      <p
-        class="small"
-        title="Kendall’s τ-b and Spearman’s ρ over the heads that are here. They describe these heads and have no interval."
-      >
-        Rank correlation of {column.label} with the size of the effect, over all heads: τ-b{' '}
-        {short(tauB, 2)}, ρ {short(rho, 2)}, n = {n}.{ownRank()}
-      </p>
+      <p class="small">{words}</p>
+      <PromptsPick effects={effects} />
       <Canvas
         draw={draw}
-        label={`${column.label} against effect, ${n} heads, Kendall tau-b ${short(tauB, 2)}`}
+        label={`${column.label} against effect. ${words}`}
         onPointerDown={(event) => {
           event.currentTarget.setPointerCapture(event.pointerId);
           start.value = offsetOf(event);
@@ -135,25 +232,34 @@ export function HeadScatter() {
       {pointer.value && hovered.value >= 0 && !start.value && (
         <HeadTip index={hovered.value} x={pointer.value.x} y={pointer.value.y} room={size.value} />
       )}
-      <Legend
-        verdicts={named.effects.hasVerdicts}
-        method={named.effects.methods[chosenMethod.value] ?? ''}
-      />
+      <Legend effects={effects} />
     </section>
   );
 }
 
-function Legend({ verdicts, method }: { verdicts: boolean; method: string }) {
+function Legend({ effects }: { effects: HeadEffects }) {
+  const method = effects.methods[chosenMethod.value] ?? '';
+  const what = points.value.all
+    ? 'no bars: intervals are of the other choice'
+    : !effects.hasIntervals
+      ? 'no bars: too few groups of prompts'
+      : effects.hasSimultaneous
+        ? 'bars: 95 %, all units at once'
+        : 'bars: 95 %, each unit alone';
   return (
-    <p class="small legend">
-      {verdicts && (
+    <p
+      class="small legend"
+      title={`Bars are ${intervalWords(effects.hasSimultaneous)}${method ? `, under ${method}` : ''}. In the grid a border is as strong as the effect, blue −, orange +.`}
+    >
+      {effects.hasVerdicts && (
         <>
           <span class="mark filled" /> causal <span class="mark hollow" /> undetermined{' '}
           <span class="mark cross">×</span> no effect ·{' '}
         </>
       )}
-      bars: 95 % intervals{method ? ` under ${method}` : ''} · in the grid, a border as strong as
-      the effect, blue −, orange + · drag a box to filter, click to clear
+      {what}
+      {effects.delta > 0 && ` · band: ±δ = ±${tabular(effects.delta)}`} · drag a box to filter,
+      click to clear
     </p>
   );
 }

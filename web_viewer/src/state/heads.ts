@@ -2,9 +2,9 @@
 
 import { computed } from '@preact/signals';
 import { buildHeadTable, type HeadTable } from '../model/heads';
-import { sizeOf } from '../model/join';
+import { groupSizeOf, sizeOf } from '../model/join';
 import { promptMeans } from './prompts';
-import { chosenEffects, chosenMethod, experiments, mainRun, stack } from './workspace';
+import { chosenEffects, chosenMethod, experiments, mainRun, stack, stackName } from './workspace';
 
 /** Direct logit attribution of heads, the mean over the prompts of an open lens. */
 const attribution = computed(
@@ -22,8 +22,8 @@ export const table = computed<HeadTable>(() => {
     effects: chosenEffects.value?.effects ?? null,
     method: chosenMethod.value,
     attribution: attribution.value,
-    layerCount: sizeOf(model, 'n_layers'),
-    headCount: sizeOf(model, 'n_heads'),
-    keyValueHeads: sizeOf(model, 'n_kv_heads'),
+    // The stacks of an encoder and a decoder may be less deep than the model says.
+    layerCount: stackName.value === 'self' ? sizeOf(model, 'n_layers') : 0,
+    groupSize: groupSizeOf(model),
   });
 });

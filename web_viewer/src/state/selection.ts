@@ -29,13 +29,26 @@ export const brush = computed<ScatterRange | null>(() => {
   return { x: [x0, x1], y: [y0, y1] };
 });
 
+/** Whether the verdict in use has effects over all prompts beside those of its measured half. */
+export const hasAllPrompts = computed<boolean>(
+  () => table.value.columns.get('effect')?.allPrompts?.some((y) => !Number.isNaN(y)) ?? false,
+);
+
+/** What the scatter draws of every head: effects with intervals are of the half of the prompts
+ *  that nothing was chosen on, and on request both axes are of all prompts. */
+export const points = computed(() => {
+  const all = view.prompts.value === 'all' && hasAllPrompts.value;
+  const of = (column: Column | null | undefined): Float64Array | null =>
+    (all && column?.allPrompts) || (column?.values ?? null);
+  return { all, xs: of(statistic.value), ys: of(table.value.columns.get('effect')) };
+});
+
 /** Whether each head passes filter and brush. */
 export const kept = computed<boolean[]>(() => {
-  const { heads, columns } = table.value;
+  const { heads } = table.value;
   const result = filter.value;
   const range = brush.value;
-  const xs = statistic.value?.values;
-  const ys = columns.get('effect')?.values;
+  const { xs, ys } = points.value;
   return heads.map((_, at) => {
     if (result.ok && !result.keep(at)) return false;
     if (!range || !xs || !ys) return true;

@@ -2,6 +2,7 @@
 
 import { computed, signal } from '@preact/signals';
 import type { ExperimentData, PromptData, RunSummary, StackData } from '../format/types';
+import type { StackName } from '../format/schema';
 import { Client } from '../io/client';
 import { IoError, isStale, type IoErrorCode } from '../io/errors';
 import type { Source } from '../io/protocol';
@@ -9,8 +10,8 @@ import { readExperiment } from '../io/read_experiment';
 import { JoinedFile, joinedSummary, shardOf, type Part } from '../io/joined_file';
 import { RunFile, readSummary, type RunReader } from '../io/run_file';
 import { browserSurroundings } from '../io/surroundings';
-import { headEffects, preferred, type HeadEffects } from '../model/effects';
-import { modelKey } from '../model/join';
+import { headEffects, preferred, stacksOf, type HeadEffects } from '../model/effects';
+import { groupSizeOf, modelKey } from '../model/join';
 import type { Screen } from './hash';
 import { choose, view } from './view';
 
@@ -77,13 +78,10 @@ const partsOf = ({ file, summary }: OpenRun): Part[] => {
 
 /** A first file without heads opens where it has something to show. */
 function openAtContent({ summary, experiments: all }: OpenRun): void {
-  if (view.screen.peek() !== 'overview' || all.some((data) => headEffects(data))) return;
-  const screens: Partial<Record<string, Screen>> = {
-    lens: 'lens',
-    patch: 'causal',
-    diff: 'compare',
-  };
-  const screen = screens[String(summary.root.kind)];
+  if (view.screen.peek() !== 'overview' || summary.root.kind === 'capture') return;
+  if (all.some((data) => stacksOf(data).some((stack) => headEffects(data, { stack })))) return;
+  const screens: Partial<Record<string, Screen>> = { lens: 'lens', diff: 'compare' };
+  const screen = screens[String(summary.root.kind)] ?? (all.length > 0 ? 'causal' : undefined);
   if (screen) choose({ screen });
 }
 
@@ -185,16 +183,33 @@ export const experiments = computed<readonly NamedExperiment[]>(() => {
   return out;
 });
 
+/** Results of interventions, whatever was changed. */
+export const results = computed<readonly NamedExperiment[]>(() =>
+  experiments.value.filter(({ data }) => data.numbers.effect && data.attributes.kind !== 'diff'),
+);
+
 export interface NamedEffects {
   id: string;
   run: OpenRun;
   effects: HeadEffects;
 }
 
-/** Experiments that say something about single heads. */
+/** Kinds of attention that the prompt has maps of, then those that only experiments speak of. */
+export const stackNames = computed<readonly StackName[]>(() => {
+  const captured = prompt.value?.stacks.map(({ stack: name }) => name) ?? [];
+  const tested = experiments.value.flatMap(({ data }) => stacksOf(data));
+  return [...new Set([...captured, ...tested])];
+});
+
+export const stackName = computed<StackName>(
+  () => stackNames.value.find((name) => name === view.stack.value) ?? stackNames.value[0] ?? 'self',
+);
+
+/** Experiments that say something about single heads of this kind of attention. */
 export const allEffects = computed<readonly NamedEffects[]>(() =>
   experiments.value.flatMap(({ id, run, data }) => {
-    const effects = headEffects(data);
+    const groupSize = groupSizeOf(run.summary.model);
+    const effects = headEffects(data, { stack: stackName.value, groupSize });
     return effects ? [{ id, run, effects }] : [];
   }),
 );
@@ -212,7 +227,6 @@ export const chosenMethod = computed<number>(() => {
   return view.method.value < count ? view.method.value : 0;
 });
 
-export const stack = computed<StackData | null>(() => {
-  const stacks = prompt.value?.stacks ?? [];
-  return stacks.find((candidate) => candidate.stack === view.stack.value) ?? stacks[0] ?? null;
-});
+export const stack = computed<StackData | null>(
+  () => prompt.value?.stacks.find((candidate) => candidate.stack === stackName.value) ?? null,
+);

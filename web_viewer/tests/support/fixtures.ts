@@ -16,9 +16,9 @@ export const python = process.env.ATTNSCOPE_PYTHON ?? null;
 /** The program that writes, with the library that all commands write with, what none makes yet. */
 export const library = process.env.ATTNSCOPE_VIEWER_FILES ?? null;
 
-const model = join(demo, 'tiny-english');
+export const model = join(demo, 'tiny-english');
 
-function make(name: string, args: string[]): string {
+export function make(name: string, args: string[]): string {
   mkdirSync(folder, { recursive: true });
   const path = join(folder, name);
   if (!existsSync(path)) execFileSync(command!, [...args, '-o', path], { stdio: 'pipe' });

@@ -25,8 +25,7 @@ function tableOf(
     method: 0,
     attribution: null,
     layerCount,
-    headCount: heads,
-    keyValueHeads,
+    groupSize: heads / keyValueHeads,
   });
 }
 

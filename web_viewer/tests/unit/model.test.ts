@@ -3,13 +3,21 @@ import { test } from 'node:test';
 import { parseFilter } from '../../src/model/filter';
 import { buildHeadTable, sortHeads, type HeadTable } from '../../src/model/heads';
 import { differencesOf } from '../../src/model/differences';
-import { headEffects, preferred } from '../../src/model/effects';
+import {
+  effectWords,
+  headEffects,
+  methodPhrase,
+  preferred,
+  stacksOf,
+} from '../../src/model/effects';
+import { intervalReasons, promptsUsed } from '../../src/model/result_words';
+import { pairTokens } from '../../src/model/pair_tokens';
 import { labelsOf } from '../../src/model/labels';
 import { namedHeads } from '../../src/model/named';
-import { exact, short, signed } from '../../src/model/numbers';
+import { exact, pText, short, signed, tabular } from '../../src/model/numbers';
 import { indexOf, indicesOf, pick, positionOf } from '../../src/model/positions';
 import { findPrompts, meansOver, sortPrompts, topPrompts } from '../../src/model/prompts';
-import { arraysOf, describeUnit, ranked, resultGrid } from '../../src/model/results';
+import { arraysOf, describeUnit, resultGrid, sortedUnits } from '../../src/model/results';
 import { csvField, npy } from '../../src/state/export';
 import { rankCorrelation, ranks } from '../../src/model/rank';
 import { findTokens } from '../../src/model/search';
@@ -52,18 +60,20 @@ function experiment(verdicts: boolean): ExperimentData {
       }),
     },
     texts: {},
+    records: [],
   };
 }
 
-function table(verdicts = false): HeadTable {
+const table = (verdicts = false): HeadTable => tableWith(experiment(verdicts));
+
+function tableWith(data: ExperimentData): HeadTable {
   return buildHeadTable({
     stack,
-    effects: headEffects(experiment(verdicts)),
+    effects: headEffects(data),
     method: 0,
     attribution: null,
     layerCount: 3,
-    headCount: 2,
-    keyValueHeads: 1,
+    groupSize: 2,
   });
 }
 
@@ -90,8 +100,7 @@ test('what a lens attributes to heads is one more column', () => {
     method: 0,
     attribution,
     layerCount: 3,
-    headCount: 2,
-    keyValueHeads: 2,
+    groupSize: 1,
   });
   // Heads 0.0, 0.1 and 2.0.
   assert.deepEqual(Array.from(columns.get('attribution')!.values), [1, 2, 5]);
@@ -125,15 +134,18 @@ test('filters', () => {
   assert.deepEqual(kept('verdict=causal', true), [1]);
   assert.deepEqual(kept('verdict!=causal', true), [0, 2]);
   assert.deepEqual(kept('verdict=undetermined', true), [2]);
-  assert.deepEqual(kept('verdict=causal'), []);
+  assert.deepEqual(kept('verdict=backed_up', true), [2]);
+  assert.deepEqual(kept('verdict!=none', true), [1, 2]);
   const wrong: [string, RegExp, number][] = [
     ['colour<3', /“colour” is not known; there are layer, head/, 0],
-    ['entropy', /one of < >/, 7],
-    ['entropy<', /a number is expected/, 8],
+    ['indction>1', /“indction” is not known, did you mean induction\? There are layer/, 0],
+    ['entropy', /after entropy one of < >/, 7],
+    ['entropy<', /after < a number is expected/, 8],
+    ['verdict=causal', /no verdicts are open/, 7],
     ['(entropy<1', /“\)” is missing/, 10],
     ['entropy<1 layer', /“layer” is not expected/, 10],
     ['entropy<1 $', /“\$” is not understood/, 10],
-    ['verdict=maybe', /causal, none or undetermined/, 8],
+    ['verdict=maybe', /causal, none, undetermined or backed_up/, 8],
   ];
   for (const [text, message, at] of wrong) {
     const result = parseFilter(table(), text);
@@ -189,7 +201,33 @@ test('three heads are named, with their numbers, or the sentence says why none i
   assert.match(induction!.sentence, /90 %/);
   const withoutVerdict = namedHeads(table(), headEffects(experiment(false)), 0);
   assert.match(withoutVerdict[0]!.sentence, /no proof of none/);
-  assert.equal(namedHeads(table(), null, 0).length, 1);
+  const unknown = namedHeads(table(), null, 0);
+  assert.deepEqual(
+    unknown.map(({ head }) => head),
+    [null, null, 1],
+  );
+  assert.match(unknown[0]!.sentence, /no open file has a causal result/);
+  const sentences = (change: (data: ExperimentData) => void, verdicts = false) => {
+    const data = experiment(verdicts);
+    change(data);
+    const found = namedHeads(tableWith(data), headEffects(data), 0).slice(0, 2);
+    assert.deepEqual([found[0]!.head, found[1]!.head], [null, null]);
+    return found.map(({ sentence }) => sentence).join(' ');
+  };
+  const few = sentences((data) => {
+    data.numbers.ci_low!.values.fill(NaN);
+    data.numbers.ci_high!.values.fill(NaN);
+  });
+  assert.match(few, /no effect has an interval, for there are too few groups/);
+  const held = sentences((data) => (data.texts.withheld = ['the swap control failed']));
+  assert.match(held, /verdicts are withheld/);
+  const open = sentences((data) => data.numbers.verdict!.values.fill(-1), true);
+  assert.match(open, /no head is judged to have no effect.*no head is judged to be causal/);
+  const divergence = experiment(false);
+  divergence.attributes.metric = 'kl';
+  divergence.numbers.ci_low!.values.fill(0.1);
+  const [none] = namedHeads(tableWith(divergence), headEffects(divergence), 0);
+  assert.match(none!.sentence, /kl cannot be negative/);
 });
 
 test('labels come with their thresholds', () => {
@@ -211,9 +249,52 @@ test('effects of single heads, of grids and of lists', () => {
   assert.equal(listed.effectOf(0, 0, 1)?.effect, -0.05);
   assert.equal(listed.effectOf(0, 2, 0), null, 'NaN');
   assert.equal(listed.effectOf(0, 0, 0), null);
-  list.cells = ['mlp:0', 'mlp:1', 'attn:0', 'kv:0.0'];
+  list.cells = ['mlp:0', 'mlp:1', 'attn:0', '0.0@3'];
   assert.equal(headEffects(list), null);
   assert.equal(effects.rankOf(0, 0), null);
+  const patch = { ...effects, kind: 'patch' };
+  assert.equal(preferred([patch, effects]), effects);
+  assert.equal(preferred([]), null);
+});
+
+test('a key-value group stands for the heads it covers', () => {
+  const data = experiment(false);
+  data.cells = ['kv:0.0', 'kv:0.1', 'kv:2.0', 'kv:2.1'];
+  const groups = headEffects(data, { groupSize: 2 })!;
+  assert.equal(groups.headsPerUnit, 2);
+  const shown = [0, 1, 2, 3].map((head) => groups.effectOf(0, 0, head));
+  assert.deepEqual(
+    shown.map((effect) => [effect?.unit, effect?.effect]),
+    [
+      ['kv:0.0', -0.05],
+      ['kv:0.0', -0.05],
+      ['kv:0.1', -2],
+      ['kv:0.1', -2],
+    ],
+  );
+  assert.match(
+    effectWords(groups, 0, shown[2]!),
+    /^setting kv:0\.1, its whole key-value group, to zero changes logit-diff by −2 \[−3, −1\]/,
+  );
+  const alone = headEffects(data)!;
+  assert.equal(alone.headsPerUnit, 1, 'where no keys are shared a group is one head');
+  assert.equal(preferred([groups, alone]), alone, 'heads go before groups');
+});
+
+test('heads of encoder, decoder and between them are kept apart', () => {
+  const data = experiment(false);
+  data.cells = ['enc:0.0', 'dec:0.0', 'cross:0.0', 'cross:0.1'];
+  data.axes = ['cell'];
+  assert.deepEqual(stacksOf(data), ['encoder', 'decoder', 'cross']);
+  assert.equal(headEffects(data, { stack: 'self' }), null);
+  assert.equal(headEffects(data, { stack: 'decoder' })!.effectOf(0, 0, 0)?.effect, -2);
+  assert.deepEqual(headEffects(data, { stack: 'cross' })!.heads, [
+    { layer: 0, head: 0 },
+    { layer: 0, head: 1 },
+  ]);
+});
+
+test('what a verdict says of its rank correlations', () => {
   const ranked = experiment(true);
   ranked.texts.measures = ['attention mass', 'focus'];
   const one = (values: number[]) => ({
@@ -225,16 +306,91 @@ test('effects of single heads, of grids and of lists', () => {
     rank_correlation: one([0.2, 0.3]),
     rank_correlation_low: one([0.1, -0.1]),
     rank_correlation_high: one([0.4, 0.5]),
+    rank_correlation_p: one([0.01, 0.25]),
+    rank_correlation_shuffles: one([99, 0]),
   });
-  assert.deepEqual(headEffects(ranked)!.rankOf(0, 1), { tau: 0.3, low: -0.1, high: 0.5 });
-  const groups = { ...experiment(false), cells: ['kv:0.0', 'kv:0.1', 'kv:2.0', 'kv:2.1'] };
-  assert.equal(headEffects(groups), null, 'groups of heads lie on the same axes');
-  const patch = { ...effects, kind: 'patch' };
-  assert.equal(preferred([patch, effects]), effects);
-  assert.equal(preferred([]), null);
+  const { tau, low, high, p, smallestP, attainable } = headEffects(ranked)!.rankOf(0, 1)!;
+  assert.deepEqual([tau, low, high, p, smallestP, attainable], [0.3, -0.1, 0.5, 0.25, 0, NaN]);
+  const first = headEffects(ranked)!.rankOf(0, 0)!;
+  assert.equal(pText(first.p, first.smallestP), '≤0.0100', 'no smaller p from 99 shuffles');
+  assert.equal(pText(p, smallestP), '0.2500');
+});
+
+test('which prompts numbers are of, and why intervals are missing, in the words of the report', () => {
+  const data = experiment(true);
+  Object.assign(data.attributes, { prompts: 200, estimation_prompts: 100 });
+  data.texts.measures = ['attention mass'];
+  assert.equal(
+    promptsUsed(data),
+    'Effects, attention and verdicts are of the 100 of 200 prompts that nothing was chosen on.',
+  );
+  data.numbers.rank_correlation = { shape: [1, 1], dtype: 'f64', values: Float64Array.from([0]) };
+  assert.equal(
+    promptsUsed(data),
+    'Effects, attention and verdicts are of the 100 prompts that nothing was chosen on, ' +
+      'rank correlations of all 200.',
+  );
+  assert.equal(promptsUsed(experiment(true)), '', 'an ablation has no halves');
+  const of = (values: number[]) => ({
+    shape: [1, 2, 2],
+    dtype: 'i64' as const,
+    values: Float64Array.from(values),
+  });
+  data.numbers.interval_kind = of([0, 2, -1, -2]);
+  data.numbers.groups = of([20, 20, 4, 0]);
+  const reasons = intervalReasons(data);
+  assert.deepEqual(
+    reasons.map((text) => text.replace(/[:,].*/, '')),
+    [
+      'No number for 1 of 4 effects',
+      'No interval and no p for 1 of 4 effects',
+      'A few groups of prompts carry 1 of 4 effects',
+    ],
+  );
+  assert.match(reasons[1]!, /: 4 groups of prompts, at least 10 are needed/);
+});
+
+test('how methods read in a sentence', () => {
+  const phrases: [string, string, string][] = [
+    ['ablate', 'zero', 'setting it to zero'],
+    ['ablate', 'zero (direct)', 'setting it to zero, past all later layers,'],
+    ['ablate', 'leave one in (mean)', 'keeping it alone and replacing all others by their mean'],
+    ['patch', 'z', 'patching its z'],
+    ['patch', 'path', 'patching its path to logits'],
+    ['ablate', 'of a later version', 'of a later version'],
+  ];
+  for (const [kind, method, phrase] of phrases) {
+    assert.equal(methodPhrase(kind, method, 'it', 'logits'), phrase);
+  }
+});
+
+test('tokens of the corrupt prompt stand below those that differ', () => {
+  const clean = ['<|begin|>', 'When', ' Anna', ' and', ' Tom', ' went', ',', ' Tom', ' gave'];
+  const tokens = pairTokens(clean, 'When Anna and Tom went, Anna gave');
+  assert.deepEqual(
+    tokens.map(({ corrupt }) => corrupt),
+    ['', '', '', '', '', '', '', ' Anna', ''],
+  );
+  // The end of the prompt, and two tokens in a row, whose border is not known.
+  assert.deepEqual(
+    pairTokens([' a', ' b', ' c', ' d'], 'a x y z').map(({ corrupt }) => corrupt),
+    ['', ' x y z', '', ''],
+  );
+  assert.deepEqual(
+    pairTokens(['a', 'b'], null).map(({ corrupt }) => corrupt),
+    ['', ''],
+  );
 });
 
 test('numbers as people read them', () => {
+  assert.deepEqual([-6.5447, 0.00048, 12.345, 1234.5, NaN, -Infinity].map(tabular), [
+    '−6.545',
+    '4.8e−4',
+    '12.3',
+    '1235',
+    '–',
+    '−∞',
+  ]);
   assert.deepEqual(
     [0, -1.23456, 1234.5, 0.000012345, 2e7, NaN, -Infinity].map((value) => short(value)),
     ['0', '−1.23', '1235', '1.23e-5', '2.00e+7', '–', '−∞'],
@@ -311,8 +467,8 @@ test('results of any axes become grids with the names of the units', () => {
   const grid = resultGrid(data)!;
   assert.deepEqual([grid.rows, grid.columns, grid.columnAxis], [['L0', 'L2'], ['0', '1'], 'head']);
   assert.deepEqual(
-    ranked(data, grid, 'effect', 0).map((at) => grid.names[at]),
-    ['0.1', '2.0', '0.0'],
+    sortedUnits(data, grid, 'effect', 0).map((at) => grid.names[at]),
+    ['0.1', '2.0', '0.0', '2.1'],
   );
   assert.deepEqual(describeUnit(data, grid, 1), [
     'effect −2 [−3, −1]',

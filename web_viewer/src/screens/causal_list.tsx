@@ -1,0 +1,264 @@
+/** Every unit of an experiment, one line each, with its interval drawn; sorted by any column. */
+
+import { useSignal } from '@preact/signals';
+import type { ExperimentData } from '../format/types';
+import { numberAttribute, smallestP, verdictName, verdictWord } from '../model/effects';
+import { parseHead } from '../model/heads';
+import { interval, pText, short, signed, tabular } from '../model/numbers';
+import { hasValues } from '../model/result_words';
+import { ofUnit, sortedUnits, type ResultGrid } from '../model/results';
+import { safeText } from '../model/tokens';
+import { table } from '../state/heads';
+import { choose, view } from '../state/view';
+import type { Listed } from './causal_grids';
+
+const BAR = { width: 132, height: 16 };
+
+/** Value and interval on the scale that all bars of a column share; the band is ±δ. */
+function Bar({ low, high, value, from, to, delta }: BarProps) {
+  if (Number.isNaN(value)) return <span class="muted">–</span>;
+  const place = (x: number) => {
+    const share = (x - low) / (high - low || 1);
+    return 4 + Math.min(1, Math.max(0, share)) * (BAR.width - 8);
+  };
+  const middle = BAR.height / 2;
+  return (
+    <svg class="interval" viewBox={`0 0 ${BAR.width} ${BAR.height}`} aria-hidden="true">
+      {delta > 0 && (
+        <rect x={place(-delta)} y={0} width={place(delta) - place(-delta)} height={BAR.height} />
+      )}
+      <path class="zero" d={`M${place(0)} 0V${BAR.height}`} />
+      {!Number.isNaN(from) && !Number.isNaN(to) && (
+        <path class="range" d={`M${place(from)} ${middle}H${place(to)}`} />
+      )}
+      <circle class={value < 0 ? 'minus' : 'plus'} cx={place(value)} cy={middle} r={3.5} />
+    </svg>
+  );
+}
+
+interface BarProps {
+  low: number;
+  high: number;
+  value: number;
+  from: number;
+  to: number;
+  delta: number;
+}
+
+interface UnitColumn {
+  id: string;
+  label: string;
+  title: string;
+  shown: (offset: number) => string;
+}
+
+const columnWords: Record<string, [label: string, title: string]> = {
+  effect_all: ['all prompts', 'The same effect over all prompts'],
+  recovery: ['recovery', '0 is the corrupt run, 1 the clean run'],
+  direct: ['direct', 'The part of the effect that passes through no later layer'],
+  placebo: ['placebo', 'Effect on a metric that it should not touch'],
+  random_percentile: ['random', 'Share of random changes of the same size that do less'],
+  minimal_detectable: [
+    'could be seen',
+    'The smallest effect that a test of this unit alone would find in four of five such runs',
+  ],
+  n: ['n', 'Prompts of this effect'],
+  groups: ['groups', 'Groups of prompts that the interval draws from'],
+};
+
+const SIGNED = ['effect_all', 'recovery', 'direct', 'placebo'];
+
+/** The columns that this experiment has values for. */
+function columnsOf(data: ExperimentData, grid: ResultGrid): UnitColumn[] {
+  const least = smallestP(data);
+  const out: UnitColumn[] = [];
+  if (hasValues(data, 'p_adjusted')) {
+    out.push({
+      id: 'p_adjusted',
+      label: 'p adjusted',
+      title: 'By turning signs of groups at random; holds for all units at once',
+      shown: (offset) => pText(ofUnit(data, grid, 'p_adjusted', offset), least),
+    });
+  }
+  for (const [id, [label, title]] of Object.entries(columnWords)) {
+    if (!hasValues(data, id)) continue;
+    const words = SIGNED.includes(id) ? signed : short;
+    out.push({ id, label, title, shown: (offset) => words(ofUnit(data, grid, id, offset)) });
+  }
+  return out;
+}
+
+function Heading({ id, label, title, left }: HeadingProps) {
+  const now = view.unitSort.value.replace(/^-/, '') || 'effect';
+  const down = !view.unitSort.value.startsWith('-');
+  const sorted = now === id;
+  return (
+    <th
+      scope="col"
+      class={left ? 'left' : ''}
+      aria-sort={sorted ? (down ? 'descending' : 'ascending') : 'none'}
+    >
+      <button
+        type="button"
+        title={title}
+        onClick={() => choose({ unitSort: sorted && down ? `-${id}` : id })}
+      >
+        {label}
+        {sorted ? (down ? ' ▾' : ' ▴') : ''}
+      </button>
+    </th>
+  );
+}
+
+interface HeadingProps {
+  id: string;
+  label: string;
+  title: string;
+  left?: boolean;
+}
+
+export function UnitName({ name }: { name: string }) {
+  if (!parseHead(name) || !table.value.index.has(name)) return <>{safeText(name, 40)}</>;
+  return (
+    <button
+      type="button"
+      class="link"
+      title="Open this head"
+      onClick={() => choose({ head: name, screen: 'head' })}
+    >
+      {name}
+    </button>
+  );
+}
+
+/** Where the bars of a method begin and end: all effects, and ±δ. */
+function barRange(data: ExperimentData, offsets: readonly number[]): { low: number; high: number } {
+  const delta = numberAttribute(data, 'delta') || 0;
+  let [low, high] = [-delta, delta];
+  for (const offset of offsets) {
+    const value = data.numbers.effect!.values[offset]!;
+    if (!Number.isFinite(value)) continue;
+    low = Math.min(low, value);
+    high = Math.max(high, value);
+  }
+  const room = 0.08 * (high - low) || 1;
+  return { low: low - room, high: high + room };
+}
+
+/** Lines at first; a sweep over neurons has tens of thousands. */
+const FIRST = 100;
+const AT_MOST = 2000;
+
+function verdictOf(data: ExperimentData, grid: ResultGrid, offset: number): string {
+  const verdict = verdictName(ofUnit(data, grid, 'verdict', offset));
+  const unspecific = ofUnit(data, grid, 'unspecific', offset) === 1 ? ', unspecific' : '';
+  return verdict ? verdictWord(verdict) + unspecific : '';
+}
+
+export function UnitList({ item, method }: { item: Listed; method: number }) {
+  const all = useSignal(false);
+  const { data, grid } = item;
+  const columns = columnsOf(data, grid);
+  const verdicts = data.numbers.verdict !== undefined;
+  const at = (name: string, offset: number) => ofUnit(data, grid, name, offset);
+  const [id, ascending] = [
+    view.unitSort.value.replace(/^-/, '') || 'effect',
+    view.unitSort.value.startsWith('-'),
+  ];
+  const offsets = sortedUnits(data, grid, id, method, ascending);
+  const range = barRange(data, offsets);
+  const delta = numberAttribute(data, 'delta');
+  const intervals = hasValues(data, 'ci_low');
+  const simultaneous = data.numbers.ci_sim_low !== undefined;
+  const [low, high] = simultaneous ? ['ci_sim_low', 'ci_sim_high'] : ['ci_low', 'ci_high'];
+  const shown = offsets.slice(0, all.value ? AT_MOST : FIRST);
+  return (
+    <div class="unit-list" tabIndex={0} role="region" aria-label="Every unit">
+      <table>
+        <thead>
+          <tr>
+            <Heading id="unit" label="unit" title="In order of the file" />
+            {verdicts && <Heading id="verdict" label="verdict" title="Causal units first" left />}
+            {grid.methods.map((name, m) =>
+              m === method ? (
+                <Heading
+                  key={name}
+                  id="effect"
+                  label={safeText(name) || 'effect'}
+                  title="Sorts by the size of the effect"
+                />
+              ) : (
+                <th key={name} scope="col">
+                  <button
+                    type="button"
+                    title="Intervals and order of this method"
+                    onClick={() => choose({ method: m })}
+                  >
+                    {safeText(name)}
+                  </button>
+                </th>
+              ),
+            )}
+            <th scope="col" class="left">
+              {intervals && (simultaneous ? '95 %, all at once' : '95 %')}
+            </th>
+            {intervals && (
+              <th scope="col" class="left">
+                95 %, this unit
+              </th>
+            )}
+            {columns.map((column) => (
+              <Heading key={column.id} {...column} />
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map((offset) => {
+            const unit = offset % grid.units;
+            const rough = at('interval_kind', offset) === 2 ? '*' : '';
+            return (
+              <tr key={offset}>
+                <th scope="row">
+                  <UnitName name={grid.names[unit]!} />
+                </th>
+                {verdicts && <td class="left">{verdictOf(data, grid, offset)}</td>}
+                {grid.methods.map((name, m) => (
+                  <td key={name} class="value">
+                    {signed(at('effect', m * grid.units + unit))}
+                  </td>
+                ))}
+                <td title={`${tabular(at(low!, offset))} to ${tabular(at(high!, offset))}`}>
+                  <Bar
+                    {...range}
+                    value={at('effect', offset)}
+                    from={at(low!, offset)}
+                    to={at(high!, offset)}
+                    delta={delta}
+                  />
+                </td>
+                {intervals && (
+                  <td class="muted left">
+                    {interval(at('ci_low', offset), at('ci_high', offset)) || '–'}
+                    {rough}
+                  </td>
+                )}
+                {columns.map((column) => (
+                  <td key={column.id} class="value">
+                    {column.shown(offset)}
+                  </td>
+                ))}
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+      {offsets.length > shown.length && !all.value && (
+        <button type="button" class="link" onClick={() => (all.value = true)}>
+          {offsets.length > AT_MOST
+            ? `Show the first ${AT_MOST} of ${offsets.length}`
+            : `Show all ${offsets.length}`}
+        </button>
+      )}
+    </div>
+  );
+}
