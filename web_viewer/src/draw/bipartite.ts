@@ -18,7 +18,9 @@ export interface BipartiteView {
 
 /** Room for the tokens at either side. */
 export const SIDE = 150;
-const MAX_EDGES = 8000;
+/** Lines that are drawn while things move, and once they rest. */
+export const MOVING_EDGES = 2000;
+export const RESTING_EDGES = 8000;
 
 export const rowAt = (view: BipartiteView, y: number): number =>
   Math.floor(view.top + y / view.rowHeight);
@@ -30,6 +32,8 @@ export interface BipartiteOptions {
   /** The query or key under the pointer, −1 for none: only its lines stay strong. */
   query: number;
   key: number;
+  /** At most so many lines, the strongest of those that are visible. */
+  limit: number;
 }
 
 /** Draws what is visible and returns how many lines were left out, the weakest first. */
@@ -40,13 +44,13 @@ export function drawBipartite(
   view: BipartiteView,
   options: BipartiteOptions,
 ): number {
-  const { queries, keys, edges, query, key } = options;
+  const { queries, keys, edges, query, key, limit } = options;
   const middle = (row: number) => (row + 0.5 - view.top) * view.rowHeight;
   const visible = (row: number) => middle(row) > -view.rowHeight && middle(row) < size.height;
   const isolated = query >= 0 || key >= 0;
   const chosen = (edge: Edge) => (query >= 0 ? edge.query === query : edge.key === key);
   const seen = edges.filter((edge) => visible(edge.query) || visible(edge.key));
-  const drawn = seen.length > MAX_EDGES ? seen.slice(0, MAX_EDGES) : seen;
+  const drawn = seen.length > limit ? seen.slice(0, limit) : seen;
   const [left, right] = [SIDE, size.width - SIDE];
   // Weak lines first, so that strong ones lie on top.
   for (const edge of [...drawn].reverse()) {

@@ -3,7 +3,7 @@
 import type { Pen } from './pen';
 import { Lru } from './lru';
 import { paintBlock, type MaskRule, type Painted } from './paint';
-import { halve, transformBlock, type Block, type Transform } from './transform';
+import { halve, transformBlock, type Block, type Pool, type Transform } from './transform';
 import { reduction, storedLevel, type Size, type Viewport } from './viewport';
 
 export const TILE = 256;
@@ -30,6 +30,8 @@ export interface MapStyle {
   table: Uint32Array;
   rule: MaskRule;
   transform: Transform;
+  /** What a pixel shows that stands for several cells. */
+  pool: Pool;
 }
 
 export interface DrawReport {
@@ -40,6 +42,8 @@ export interface DrawReport {
   tiles: number;
   waiting: number;
   missing: number;
+  /** The first of them, at full detail. */
+  firstMissing: { row: number; column: number } | null;
   /** The view would need more tiles than may be read at once; none was drawn. */
   tooLarge: boolean;
 }
@@ -60,7 +64,15 @@ export class HeatMapPainter {
   ): DrawReport {
     const factor = reduction(view, screen, pixelRatio);
     const level = storedLevel(factor, shape.levels);
-    const report: DrawReport = { factor, level, tiles: 0, waiting: 0, missing: 0, tooLarge: false };
+    const report: DrawReport = {
+      factor,
+      level,
+      tiles: 0,
+      waiting: 0,
+      missing: 0,
+      firstMissing: null,
+      tooLarge: false,
+    };
     const span = TILE * level;
     const lastRow = Math.ceil(Math.min(shape.rows, view.y + view.height) / span);
     const lastColumn = Math.ceil(Math.min(shape.columns, view.x + view.width) / span);
@@ -84,6 +96,7 @@ export class HeatMapPainter {
           continue;
         }
         report.missing += painted.missing;
+        report.firstMissing ??= painted.first;
         const { canvas } = painted;
         context.drawImage(
           canvas,
@@ -106,7 +119,7 @@ export class HeatMapPainter {
     tiles: TileLookup,
     style: MapStyle,
   ): Painted | null {
-    const place = `${style.data}|${level}|${factor}|${row}|${column}`;
+    const place = `${style.data}|${style.pool}|${level}|${factor}|${row}|${column}`;
     const key = `${style.colors}|${place}`;
     const known = this.#painted.get(key);
     if (known) return known;
@@ -114,8 +127,8 @@ export class HeatMapPainter {
     if (!block) {
       const stored = tiles(level, row, column);
       if (!stored) return null;
-      block = transformBlock(style.transform, stored, row * TILE, column * TILE, level);
-      for (let at = level; at < factor; at *= 2) block = halve(block);
+      block = transformBlock(style.transform, stored, row * TILE, column * TILE, level, style.pool);
+      for (let at = level; at < factor; at *= 2) block = halve(block, style.pool);
       this.#reduced.set(place, block, block.values.byteLength);
     }
     const shrink = factor / level;

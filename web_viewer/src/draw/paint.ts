@@ -10,6 +10,12 @@ export interface MaskRule {
   window: number;
   queryPositions: readonly number[] | null;
   keyPositions: readonly number[] | null;
+  /** Last positions of rows and columns that stand for several. */
+  queryEnds?: readonly number[] | null;
+  keyEnds?: readonly number[] | null;
+  /** 1 for rows and columns that hold nothing: hatched, and not counted as missing cells. */
+  emptyRows?: Uint8Array | null;
+  emptyColumns?: Uint8Array | null;
   /** The first key is left out, where cells are seen one by one. */
   hideFirst: boolean;
 }
@@ -21,12 +27,12 @@ const positionAt = (positions: readonly number[] | null, index: number): number 
 export function isMasked(rule: MaskRule, row: number, column: number, factor = 1): boolean {
   if (rule.hideFirst && column === 0 && factor === 1) return true;
   if (!rule.causal && rule.window === 0) return false;
-  const lastQuery = positionAt(rule.queryPositions, row * factor + factor - 1);
+  const lastQuery = positionAt(rule.queryEnds ?? rule.queryPositions, row * factor + factor - 1);
   const firstKey = positionAt(rule.keyPositions, column * factor);
   if (rule.causal && firstKey > lastQuery) return true;
   if (rule.window === 0) return false;
   const firstQuery = positionAt(rule.queryPositions, row * factor);
-  const lastKey = positionAt(rule.keyPositions, column * factor + factor - 1);
+  const lastKey = positionAt(rule.keyEnds ?? rule.keyPositions, column * factor + factor - 1);
   return lastKey <= firstQuery - rule.window;
 }
 
@@ -60,12 +66,26 @@ function visibleColumns(
   return [Math.max(begin, first), end];
 }
 
+/** Whether all cells that a block stands for are of empty rows (or columns). */
+export function isEmpty(
+  marks: Uint8Array | null | undefined,
+  index: number,
+  factor: number,
+): boolean {
+  if (!marks) return false;
+  const end = Math.min(marks.length, (index + 1) * factor);
+  for (let at = index * factor; at < end; ++at) if (marks[at] === 0) return false;
+  return true;
+}
+
 const HATCH_DARK = 0xff6a4fd0;
 const HATCH_LIGHT = 0xffd8d0f4;
 
 export interface Painted {
   canvas: HTMLCanvasElement;
   missing: number;
+  /** The first missing cell, at full detail. */
+  first: { row: number; column: number } | null;
 }
 
 /**
@@ -88,18 +108,28 @@ export function paintBlock(
   const pixels = new Uint32Array(image.data.buffer);
   const halves = bucketsOf(block.values);
   let missing = 0;
+  let first: Painted['first'] = null;
+  const hatched = (r: number, c: number) => ((r + c) % 2 === 0 ? HATCH_DARK : HATCH_LIGHT);
+  const empty = Array.from({ length: block.columns }, (_, c) =>
+    isEmpty(rule.emptyColumns, column + c, factor),
+  );
   for (let r = 0; r < block.rows; ++r) {
-    const [begin, end] = visibleColumns(rule, row + r, column, block.columns, factor);
+    const nothing = isEmpty(rule.emptyRows, row + r, factor);
+    // Of a row without anything left, the cell that was left out is hatched too.
+    const seen = nothing ? { ...rule, hideFirst: false } : rule;
+    const [begin, end] = visibleColumns(seen, row + r, column, block.columns, factor);
     for (let c = begin; c < end; ++c) {
       const at = r * block.columns + c;
       let pixel = table[halves[2 * at + 1]!]!;
-      if (pixel === 0) {
+      if (nothing || empty[c]) pixel = hatched(r, c);
+      else if (pixel === 0) {
         ++missing;
-        pixel = (r + c) % 2 === 0 ? HATCH_DARK : HATCH_LIGHT;
+        first ??= { row: (row + r) * factor, column: (column + c) * factor };
+        pixel = hatched(r, c);
       }
       pixels[at] = pixel;
     }
   }
   context.putImageData(image, 0, 0);
-  return { canvas, missing };
+  return { canvas, missing, first };
 }

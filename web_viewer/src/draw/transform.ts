@@ -20,15 +20,20 @@ export function sinkFactors(
   });
 }
 
-/** Largest factor of each block, so that a coarse picture never hides a large value. */
-function blockMax(factors: Float32Array, factor: number): Float32Array {
+/** What stands for several cells: their largest, their mean, or the one farthest from 0. */
+export type Pool = 'max' | 'mean' | 'farthest';
+
+/** One factor for each block: the largest, so that nothing large is hidden, or the mean. */
+function blockFactors(factors: Float32Array, factor: number, pool: Pool): Float32Array {
   if (factor === 1) return factors;
-  const out = new Float32Array(Math.ceil(factors.length / factor)).fill(NaN);
-  factors.forEach((value, i) => {
-    const block = Math.floor(i / factor);
-    if (!(value <= out[block]!)) out[block] = Number.isNaN(value) ? out[block]! : value;
+  return Float32Array.from({ length: Math.ceil(factors.length / factor) }, (_, block) => {
+    const some = factors
+      .subarray(block * factor, (block + 1) * factor)
+      .filter((value) => !Number.isNaN(value));
+    if (some.length === 0) return NaN;
+    if (pool !== 'mean') return some.reduce((most, value) => Math.max(most, value));
+    return some.reduce((sum, value) => sum + value, 0) / some.length;
   });
-  return out;
 }
 
 /** One value after the transform; `row` and `key` are indices at full detail. */
@@ -50,10 +55,11 @@ export function transformBlock(
   row: number,
   column: number,
   factor: number,
+  pool: Pool = 'max',
 ): Block {
   if (!t.hideFirst && !t.rowFactor && !t.keyFactor) return block;
-  const rowFactors = t.rowFactor ? blockMax(t.rowFactor, factor) : null;
-  const keyFactors = t.keyFactor ? blockMax(t.keyFactor, factor) : null;
+  const rowFactors = t.rowFactor ? blockFactors(t.rowFactor, factor, pool) : null;
+  const keyFactors = t.keyFactor ? blockFactors(t.keyFactor, factor, pool) : null;
   const out = new Float32Array(block.values.length);
   for (let r = 0; r < block.rows; ++r) {
     const scale = rowFactors ? rowFactors[row + r]! : 1;
@@ -66,24 +72,29 @@ export function transformBlock(
   return { ...block, values: out };
 }
 
-/** The larger of two values; a NaN stays visible. */
-const larger = (a: number, b: number): number => (a > b || Number.isNaN(a) ? a : b);
+/** Of two values the one that stands for both; a NaN stays visible. */
+const POOLS: Record<Pool, (a: number, b: number) => number> = {
+  max: (a, b) => (a > b || Number.isNaN(a) ? a : b),
+  mean: (a, b) => (a + b) / 2,
+  farthest: (a, b) => (Math.abs(a) > Math.abs(b) || Number.isNaN(a) ? a : b),
+};
 
-/** The largest value of each 2 × 2 cells; at an odd edge the last row or column counts twice. */
-export function halve(block: Block): Block {
+/** One value for each 2 × 2 cells; at an odd edge the last row or column counts twice. */
+export function halve(block: Block, pool: Pool = 'max'): Block {
   const rows = Math.ceil(block.rows / 2);
   const columns = Math.ceil(block.columns / 2);
   const source = block.values;
   const values = new Float32Array(rows * columns);
+  const both = POOLS[pool];
   for (let r = 0; r < rows; ++r) {
     const upper = 2 * r * block.columns;
     const lower = Math.min(2 * r + 1, block.rows - 1) * block.columns;
     for (let c = 0; c < columns; ++c) {
       const left = 2 * c;
       const right = Math.min(left + 1, block.columns - 1);
-      values[r * columns + c] = larger(
-        larger(source[upper + left]!, source[upper + right]!),
-        larger(source[lower + left]!, source[lower + right]!),
+      values[r * columns + c] = both(
+        both(source[upper + left]!, source[upper + right]!),
+        both(source[lower + left]!, source[lower + right]!),
       );
     }
   }

@@ -82,6 +82,8 @@ export interface Tokens {
   ids: NumberArray | null;
   /** 0 for the prompt, then the step of generation. */
   steps: NumberArray | null;
+  /** Begin and end of each in the text of the prompt, in code points; −1 where it is of none. */
+  offsets: NumberArray | null;
 }
 
 /** One stored attention map, of one layer. */
@@ -100,7 +102,7 @@ export interface MapInfo {
   floor: number;
   rowSum: string;
   /** Factors of the coarser levels that are stored, ascending: 4, 16 … */
-  levels: number[];
+  levels: { max: number[]; mean: number[] };
 }
 
 /** Statistics of all heads of one stack of one prompt. */

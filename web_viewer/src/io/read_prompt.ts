@@ -20,20 +20,26 @@ const textsOf = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
 
 async function readTokens(file: Reading, path: string): Promise<Tokens | undefined> {
-  const [texts, ids, steps] = await Promise.all([
+  const [texts, ids, steps, offsets] = await Promise.all([
     orAbsent(file.texts(`${path}/text`)),
     orAbsent(file.numbers(`${path}/ids`)),
     orAbsent(file.numbers(`${path}/step`)),
+    orAbsent(file.numbers(`${path}/char_offsets`)),
   ]);
   if (!texts) return undefined;
-  return { texts, ids: ids?.values ?? null, steps: steps?.values ?? null };
+  return {
+    texts,
+    ids: ids?.values ?? null,
+    steps: steps?.values ?? null,
+    offsets: offsets?.values ?? null,
+  };
 }
 
 async function readMap(
   file: Reading,
   path: string,
   layer: number,
-  levels: number[],
+  levels: MapInfo['levels'] = { max: [], mean: [] },
 ): Promise<MapInfo | null> {
   const [info, attributes] = await Promise.all([file.describe(path), file.attributes(path)]);
   if (!info || info.shape.length !== 3) return null;
@@ -54,18 +60,21 @@ async function readMap(
   };
 }
 
-async function readLevels(file: Reading, stackPath: string): Promise<Map<number, number[]>> {
-  const levels = new Map<number, number[]>();
+async function readLevels(
+  file: Reading,
+  stackPath: string,
+): Promise<Map<number, MapInfo['levels']>> {
+  const levels = new Map<number, MapInfo['levels']>();
   const layers = await file.names(`${stackPath}/pyramid`);
   await Promise.all(
     layers.map(async (layer) => {
       const names = await file.names(`${stackPath}/pyramid/${layer}`);
-      const factors = names
-        .map((name) => /^max_(\d+)$/.exec(name)?.[1])
-        .filter((factor) => factor !== undefined)
-        .map(Number)
-        .sort((a, b) => a - b);
-      levels.set(Number(layer), factors);
+      const factors = (pool: 'max' | 'mean') =>
+        names
+          .filter((name) => new RegExp(`^${pool}_\\d+$`).test(name))
+          .map((name) => Number(name.slice(pool.length + 1)))
+          .sort((a, b) => a - b);
+      levels.set(Number(layer), { max: factors('max'), mean: factors('mean') });
     }),
   );
   return levels;
@@ -96,11 +105,11 @@ async function readStack(
       optional('overview', (at) => orTooLarge(file.numbers(at))),
       optional('row_stats', (at) => file.attributes(at)),
       optional('topk_index', (at) => file.describe(at)),
-      names.has('pyramid') ? readLevels(file, path) : new Map<number, number[]>(),
+      names.has('pyramid') ? readLevels(file, path) : new Map<number, MapInfo['levels']>(),
     ]);
   const maps = await Promise.all(
     sites.map(({ name, site }) =>
-      readMap(file, `${prompt}/cache/${name}`, site!.layer, levels.get(site!.layer) ?? []),
+      readMap(file, `${prompt}/cache/${name}`, site!.layer, levels.get(site!.layer)),
     ),
   );
   const storedMaps = maps.filter((map) => map !== null).sort((a, b) => a.layer - b.layer);
@@ -210,7 +219,7 @@ export async function readPackedTokens(
     orAbsent(file.texts('/tokens/text', slab)),
     orAbsent(file.numbers('/tokens/ids', slab)),
   ]);
-  return texts ? { texts, ids: ids?.values ?? null, steps: null } : undefined;
+  return texts ? { texts, ids: ids?.values ?? null, steps: null, offsets: null } : undefined;
 }
 
 /** Statistics of every head on many prompts, [prompt][layer][head][statistic]. */

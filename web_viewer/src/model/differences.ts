@@ -18,6 +18,8 @@ export interface Differences {
   heads: HeadDifference[];
   /** Heads that were compared and are equal. */
   equal: number;
+  /** Heads whose maps hold something that is not a number. */
+  undefined: number;
 }
 
 function runIds(spec: string): { a: string; b: string } {
@@ -53,5 +55,6 @@ export function differencesOf(data: ExperimentData): Differences | null {
     metric: typeof data.attributes.metric === 'string' ? data.attributes.metric : '',
     heads: all.filter(({ value }) => value > 0).sort((x, y) => y.value - x.value),
     equal: all.filter(({ value }) => value === 0).length,
+    undefined: all.filter(({ value }) => Number.isNaN(value)).length,
   };
 }

@@ -1,39 +1,46 @@
 /** Two maps side by side and their difference: heads, prompts or files. */
 
 import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
 import { drawFigure, figureLayout, type Cross, type FigureLayout } from '../draw/figure';
-import { HeatMapPainter } from '../draw/heat_map';
+import { HeatMapPainter, type DrawReport } from '../draw/heat_map';
 import type { Ink } from '../draw/ink';
 import { lookupTable, type ScaleSpec } from '../draw/scale';
 import { RAW } from '../draw/transform';
 import { clampView, fitAll, type Size, type Viewport } from '../draw/viewport';
-import { h5pyDifference } from '../model/commands';
-import { differencesOf } from '../model/differences';
-import { nameOf, parseHead } from '../model/heads';
-import { exact, short, signed } from '../model/numbers';
-import { pickTexts, positionOf } from '../model/positions';
+import { nameOf } from '../model/heads';
+import { exact, plural, short, signed } from '../model/numbers';
+import { positionOf } from '../model/positions';
 import { safeText, tokenLabel } from '../model/tokens';
 import {
-  commonShape,
+  columnTexts,
   differenceTile,
-  formatVersus,
+  gapsOf,
+  isIdentity,
   largestDifference,
+  pairedShape,
+  pairedValue,
+  pairing,
+  pairingWords,
+  positionsOf,
+  rowTexts,
   sideA,
   sideB,
+  sideOf,
   sideTile,
-  versus,
+  type Pairing,
   type Side,
+  type SideName,
 } from '../state/compare';
-import { shownHead } from '../state/selection';
-import { arrivals, cellValue } from '../state/tiles';
+import { viewStatus } from '../state/status';
+import { arrivals } from '../state/tiles';
 import { divergingMap } from '../state/theme';
 import { adjust, choose, view } from '../state/view';
 import { table } from '../state/heads';
-import { experiments, mainRun, prompt, runs, stack } from '../state/workspace';
 import { Canvas } from '../ui/canvas';
-import { Absent, copyText, Pick } from '../ui/controls';
+import { Absent } from '../ui/controls';
 import { useMapGestures } from '../ui/map_gestures';
-import { ColorPicks } from './overview';
+import { CompareToolbar, DiffLine } from './compare_tools';
 import { effectSentence } from './head_words';
 
 const painters = {
@@ -43,14 +50,15 @@ const painters = {
 };
 type Panel = keyof typeof painters;
 
-function labelsOf({ prompt: { queryTokens }, at }: Side): string[] {
-  const texts = (queryTokens[stack.value?.stack ?? 'self']?.texts ?? []).map((t) => tokenLabel(t));
-  return pickTexts(texts, at.map.queryPositions);
-}
-
-function keyLabelsOf({ prompt: { keyTokens }, at }: Side): string[] {
-  const texts = (keyTokens[stack.value?.stack ?? 'self']?.texts ?? []).map((t) => tokenLabel(t));
-  return pickTexts(texts, at.map.keyPositions);
+/** Labels of paired rows or columns: those of one side, and of the other where it has none. */
+function labelsAlong(axis: keyof Pairing, name: SideName): string[] {
+  const pairs = pairing.value?.[axis];
+  const texts = axis === 'rows' ? rowTexts : columnTexts;
+  const other = name === 'a' ? 'b' : 'a';
+  const [own, rest] = [sideOf(name), sideOf(other)].map((side) => (side ? texts(side) : []));
+  return Array.from(pairs?.[name] ?? [], (index, at) =>
+    tokenLabel((index >= 0 ? own?.[index] : rest?.[pairs![other][at]!]) ?? ''),
+  );
 }
 
 function scaleFor(panel: Panel): ScaleSpec {
@@ -58,7 +66,7 @@ function scaleFor(panel: Panel): ScaleSpec {
   if (panel !== 'difference') {
     return { kind: kind === 'rank' ? 'sqrt' : kind, low: 0, high: 1, map: view.color.value };
   }
-  const top = view.domain.value === 'head' ? largestDifference.value : 1;
+  const top = view.domain.value === 'unit' ? 1 : largestDifference.value;
   const shape = kind === 'linear' ? 'linear' : 'sqrt';
   return { kind: shape, low: -top, high: top, map: divergingMap(), diverging: true };
 }
@@ -71,67 +79,80 @@ interface PanelProps {
   panel: Panel;
   a: Side;
   b: Side;
-  see: Viewport;
+  pairs: Pairing;
   cross: Cross | null;
   onCross: (cross: Cross | null) => void;
+  onReport: (report: DrawReport) => void;
 }
 
-function PanelMap({ panel, a, b, see, cross, onCross }: PanelProps) {
+/** Everything that is drawn of one panel. */
+function contentOf(panel: Panel, a: Side, b: Side, pairs: Pairing, cross: Cross | null) {
+  const scale = scaleFor(panel);
+  const own: SideName = panel === 'b' ? 'b' : 'a';
+  const { map } = panel === 'b' ? b.at : a.at;
+  const files = [a, b].flatMap(({ run, prompt: { id }, at }) => [
+    run.file.id,
+    id,
+    at.map.path,
+    at.index,
+  ]);
+  const rule = {
+    causal: map.causal,
+    window: map.window,
+    queryPositions: positionsOf(pairs.rows, own, map.queryPositions),
+    keyPositions: positionsOf(pairs.columns, own, map.keyPositions),
+    hideFirst: false,
+    emptyRows: gapsOf(pairs.rows, panel),
+    emptyColumns: gapsOf(pairs.columns, panel),
+  };
+  const difference = panel === 'difference';
+  return {
+    view: currentView(),
+    shape: {
+      ...pairedShape.value,
+      // The largest differences are not those of the largest values.
+      levels: difference || !isIdentity.value ? [] : map.levels.max,
+    },
+    tiles: (level: number, row: number, column: number) =>
+      difference ? differenceTile(row, column) : sideTile(own, level, row, column),
+    preview: null,
+    style: {
+      data: `${files.join('|')}|${view.align.value}`,
+      colors: `${scale.kind}|${scale.high}|${scale.map}`,
+      table: lookupTable(scale),
+      rule,
+      transform: RAW,
+      pool: difference ? ('farthest' as const) : ('max' as const),
+    },
+    scale,
+    rowLabels: labelsAlong('rows', own),
+    columnLabels: labelsAlong('columns', own),
+    rowPositions: rule.queryPositions,
+    columnPositions: rule.keyPositions,
+    valueAt: () => null,
+    cross,
+    selectedRows: [],
+    selectedColumns: [],
+    found: { rows: [], columns: [] },
+    rowProfile: null,
+    columnProfile: null,
+  };
+}
+
+function PanelMap({ panel, a, b, pairs, cross, onCross, onReport }: PanelProps) {
   const layout = useSignal<FigureLayout | null>(null);
-  const { rows, columns } = commonShape.value!;
   const side = panel === 'b' ? b : a;
   const draw = (context: CanvasRenderingContext2D, size: Size, ink: Ink) => {
     arrivals.value;
+    const { rows, columns } = pairedShape.value;
     const place = figureLayout(size, columns, rows);
     layout.value = place;
-    const scale = scaleFor(panel);
-    const map = side.at.map;
-    const files = [a, b].flatMap(({ run, at }) => [run.file.id, at.map.path, at.index]);
-    drawFigure(
-      context,
-      ink,
-      place,
-      painters[panel],
-      {
-        view: see,
-        shape: { rows, columns, levels: panel === 'difference' ? [] : map.levels },
-        tiles: (level, row, column) =>
-          panel === 'difference'
-            ? differenceTile(a, b, level, row, column)
-            : sideTile(side, level, row, column),
-        preview: null,
-        style: {
-          data: files.join('|'),
-          colors: `${scale.kind}|${scale.high}|${scale.map}`,
-          table: lookupTable(scale),
-          rule: {
-            causal: map.causal,
-            window: map.window,
-            queryPositions: map.queryPositions,
-            keyPositions: map.keyPositions,
-            hideFirst: false,
-          },
-          transform: RAW,
-        },
-        scale,
-        rowLabels: labelsOf(side).slice(0, rows),
-        columnLabels: keyLabelsOf(side).slice(0, columns),
-        rowPositions: map.queryPositions,
-        columnPositions: map.keyPositions,
-        valueAt: () => null,
-        cross,
-        selectedRows: [],
-        selectedColumns: [],
-        found: { rows: [], columns: [] },
-        rowProfile: null,
-        columnProfile: null,
-      },
-      devicePixelRatio,
-    );
+    const content = contentOf(panel, a, b, pairs, cross);
+    onReport(drawFigure(context, ink, place, painters[panel], content, devicePixelRatio));
   };
   const gestures = useMapGestures({
     place: () => layout.value?.map ?? null,
-    extent: () => commonShape.value ?? { rows: 0, columns: 0 },
+    extent: () => pairedShape.value,
     view: currentView,
     setView: (next) => setView(next, layout.value!.map),
     fit: () => choose({ zoom: [] }),
@@ -149,157 +170,73 @@ function PanelMap({ panel, a, b, see, cross, onCross }: PanelProps) {
   );
 }
 
-const SHOWN_DIFFERENCES = 8;
-
-/** The heads that a diff of two files names, each a step from its two maps. */
-function DiffLine() {
-  const found = experiments.value
-    .map(({ run, data }) => ({ run, differences: differencesOf(data) }))
-    .find(({ differences }) => differences !== null);
-  if (!found?.differences) return null;
-  const { a, b, method, metric, heads, equal } = found.differences;
-  const place = (id: string) => runs.value.findIndex(({ summary }) => summary.root.run_id === id);
-  const [first, second] = [place(a), place(b)];
-  const open = first >= 0 && second >= 0;
-  const show = (head: string) =>
-    choose({
-      mainFile: runs.value[first]!.summary.name,
-      head,
-      versus: `${second}:${prompt.value?.id ?? ''}:${head}`,
-    });
-  return (
-    <p class="diff-line">
-      <span class="muted">
-        {safeText(found.run.summary.name, 40)}: {method} {metric}
-      </span>
-      {heads.slice(0, SHOWN_DIFFERENCES).map(({ head, value }) => (
-        <button key={head} type="button" class="chip" disabled={!open} onClick={() => show(head)}>
-          {head} {short(value, 2)}
-        </button>
-      ))}
-      <span class="muted">
-        {heads.length === 0 && 'no map differs'}
-        {equal > 0 && heads.length > 0 && `${equal} heads are equal`}
-        {!open && '; open both captures beside it to see their maps'}
-      </span>
-    </p>
-  );
-}
-
 /** All panels share one window. */
 function setView(next: Viewport, screen: Size): void {
-  const { rows, columns } = commonShape.peek()!;
+  const { rows, columns } = pairedShape.peek();
   const { x, y, width, height } = clampView(next, columns, rows, screen);
   adjust({ zoom: width >= columns && height >= rows ? [] : [x, y, width, height] });
 }
 
 function currentView(): Viewport {
-  const { rows, columns } = commonShape.value!;
+  const { rows, columns } = pairedShape.value;
   const [x, y, width, height] = view.zoom.value;
   if (x === undefined || y === undefined || !width || !height) return fitAll(columns, rows);
   return clampView({ x, y, width, height }, columns, rows, { width: 400, height: 400 });
 }
 
-function Toolbar() {
-  const other = versus.value;
-  if (!other) return null;
-  const here = shownHead.value!;
-  const heads = table.value.heads.map((head) => ({ value: nameOf(head), label: nameOf(head) }));
-  const ids = other.run.summary.promptIds;
+/** What the panels leave out, reduce or have not read yet. */
+function statusOf(reports: Partial<Record<Panel, DrawReport>>): string {
+  const parts = [...pairingWords.value];
+  const all = Object.values(reports);
+  const sum = (of: (report: DrawReport) => number) => all.reduce((n, one) => n + of(one), 0);
+  const waiting = sum((report) => report.waiting);
+  if (all.some((report) => report.tooLarge)) parts.push('A − B needs a closer view: zoom in');
+  if (waiting > 0) parts.push(`reading, ${plural(waiting, 'tile')} to come`);
+  const factor = Math.max(1, ...all.map((report) => report.factor));
+  if (factor > 1) parts.push(`one pixel shows the largest of ${factor} × ${factor} cells`);
+  const missing = sum((report) => report.missing);
+  if (missing > 0) parts.push(`${plural(missing, 'cell')} without a number (hatched)`);
+  return parts.join(' · ');
+}
+
+/** Both stored values of the cell that is pointed at. */
+function Readout({ at, a }: { at: Cross | null; a: Side }) {
+  arrivals.value;
+  const rest = `Colours: 0 to 1; A − B up to ±${short(scaleFor('difference').high)}.`;
+  if (!at) return <>Point at a cell to read both stored values. {rest}</>;
+  const values = { a: pairedValue('a', at.row, at.column), b: pairedValue('b', at.row, at.column) };
+  if (values.a === null || values.b === null) return <>Reading …</>;
+  const place = (axis: keyof Pairing, index: number) => {
+    const stored = pairing.value?.[axis].a[index] ?? -1;
+    const { queryPositions, keyPositions } = a.at.map;
+    const label = labelsAlong(axis, 'a')[index] ?? '';
+    if (stored < 0) return `(only in B) ${label}`;
+    return `${positionOf(axis === 'rows' ? queryPositions : keyPositions, stored)} ${label}`;
+  };
+  const number = (value: number) => (Number.isNaN(value) ? 'none' : exact(value));
+  const difference = values.a - values.b;
   return (
-    <div class="toolbar">
-      <Pick
-        label="A: head"
-        value={nameOf(here)}
-        options={heads}
-        onPick={(head) => choose({ head })}
-      />
-      <Pick
-        label="B: head"
-        value={nameOf(other.head)}
-        options={heads}
-        onPick={(name) =>
-          choose({ versus: formatVersus(other.run, other.promptId, parseHead(name)!) })
-        }
-      />
-      {ids.length > 1 && (
-        <Pick
-          label="prompt"
-          value={other.promptId}
-          options={ids.map((value) => ({ value, label: value }))}
-          onPick={(id) => choose({ versus: formatVersus(other.run, id, other.head) })}
-        />
-      )}
-      {runs.value.length > 1 && (
-        <Pick
-          label="file"
-          value={String(runs.value.indexOf(other.run))}
-          options={runs.value.map(({ summary }, at) => ({
-            value: String(at),
-            label: safeText(summary.name, 30),
-          }))}
-          onPick={(at) => choose({ versus: `${at}:${other.promptId}:${nameOf(other.head)}` })}
-        />
-      )}
-      <button
-        type="button"
-        title="Swap A and B (x)"
-        disabled={other.run !== mainRun.value}
-        onClick={swapSides}
-      >
-        Swap
-      </button>
-      <button
-        type="button"
-        title="Python lines that read both maps"
-        disabled={!sideA.value || !sideB.value}
-        onClick={copyLines}
-      >
-        Copy h5py
-      </button>
-      <span class="spring" />
-      <Pick
-        label="Range of A − B"
-        value={view.domain.value}
-        options={[
-          { value: 'unit', label: '−1 to 1' },
-          { value: 'head', label: 'to the largest' },
-        ]}
-        onPick={(domain) => choose({ domain: domain as 'unit' })}
-      />
-      <ColorPicks />
-    </div>
+    <>
+      {`query ${place('rows', at.row)} → key ${place('columns', at.column)}: ` +
+        `A ${number(values.a)}, B ${number(values.b)}, ` +
+        `A − B ${Number.isNaN(difference) ? 'none' : signed(difference, 4)}`}
+    </>
   );
-}
-
-function copyLines(): void {
-  const [a, b] = [sideA.peek(), sideB.peek()];
-  if (!a || !b) return;
-  const stored = ({ run, at }: Side) => ({ ...run.file.origin(at.map.path), index: at.index });
-  void copyText(h5pyDifference(stored(a), stored(b)), 'Code');
-}
-
-/** A becomes B. A is always of the first file, so only its own heads and prompts can be swapped. */
-export function swapSides(): void {
-  const other = versus.peek();
-  const here = shownHead.peek();
-  const a = sideA.peek();
-  if (!other || !here || !a || other.run !== mainRun.peek()) return;
-  choose({
-    head: nameOf(other.head),
-    prompt: other.promptId,
-    versus: formatVersus(a.run, a.prompt.id, here),
-  });
 }
 
 export function CompareScreen() {
   const cross = useSignal<Cross | null>(null);
-  const [a, b] = [sideA.value, sideB.value];
-  const shape = commonShape.value;
-  if (!a || !b || !shape) {
+  const reports = useSignal<Partial<Record<Panel, DrawReport>>>({});
+  const [a, b, pairs] = [sideA.value, sideB.value, pairing.value];
+  const words = a && b ? statusOf(reports.value) : '';
+  useEffect(() => {
+    viewStatus.value = words;
+  }, [words]);
+  useEffect(() => () => void (viewStatus.value = ''), []);
+  if (!a || !b || !pairs) {
     return (
       <div class="overview">
-        <Toolbar />
+        <CompareToolbar />
         <DiffLine />
         <Absent title="There are no two maps to compare">
           <p>Choose a head, prompt and file for B whose attention map is stored.</p>
@@ -307,27 +244,19 @@ export function CompareScreen() {
       </div>
     );
   }
-  arrivals.value;
-  const at = cross.value;
-  const values = at && {
-    a: cellValue(a.run.file, a.at.map, a.at.index, at.row, at.column),
-    b: cellValue(b.run.file, b.at.map, b.at.index, at.row, at.column),
-  };
-  const sameTokens = labelsOf(a).join('\n') === labelsOf(b).join('\n');
   const panels = ['a', 'b', 'difference'] as const;
   const index = table.value.index.get(nameOf(a.at.head)) ?? -1;
   return (
     <div class="head-screen">
-      <Toolbar />
+      <CompareToolbar />
       <DiffLine />
       <p class="banner">
         <strong>Attention is not effect.</strong>{' '}
         {effectSentence(index)
           ? `For A, ${effectSentence(index)}. `
           : 'No causal result of A is stored. '}
-        {!shape.equal
-          ? `The texts differ in length; the first ${shape.rows} tokens are aligned by position. `
-          : !sameTokens && 'The texts differ; tokens are aligned by position. '}
+        {!isIdentity.value &&
+          `The texts differ; ${view.align.value === 'tokens' ? 'equal tokens' : 'equal positions'} stand beside each other. `}
       </p>
       <div class="compare">
         {panels.map((panel) => (
@@ -336,17 +265,19 @@ export function CompareScreen() {
             panel={panel}
             a={a}
             b={b}
-            see={currentView()}
-            cross={at}
+            pairs={pairs}
+            cross={cross.value}
             onCross={(next) => (cross.value = next)}
+            onReport={(report) => {
+              const before = reports.peek();
+              if (JSON.stringify(before[panel]) === JSON.stringify(report)) return;
+              reports.value = { ...before, [panel]: report };
+            }}
           />
         ))}
       </div>
       <p class="compare-readout" role="status">
-        {at && values && values.a !== null && values.b !== null
-          ? `query ${positionOf(a.at.map.queryPositions, at.row)} ${labelsOf(a)[at.row] ?? ''} → key ${positionOf(a.at.map.keyPositions, at.column)} ${keyLabelsOf(a)[at.column] ?? ''}: ` +
-            `A ${exact(values.a)}, B ${exact(values.b)}, A − B ${signed(values.a - values.b, 4)}`
-          : `Point at a cell to read both stored values. Colours: 0 to 1; A − B up to ±${short(scaleFor('difference').high)}.`}
+        <Readout at={cross.value} a={a} />
       </p>
     </div>
   );

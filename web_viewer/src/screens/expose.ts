@@ -2,6 +2,7 @@
 
 import { figureLayout } from '../draw/figure';
 import { extent, viewport } from '../state/focus';
+import { shownValue } from '../state/cells';
 import { storedValue } from '../state/map';
 import { currentState } from '../state/view';
 import { table } from '../state/heads';
@@ -39,6 +40,8 @@ export function exposeForTests(): void {
     }),
     /** The stored value of a cell of the map on screen; null while it is being read. */
     value: (query: number, key: number) => storedValue(query, key),
+    /** What is drawn of a cell, of words or rescaled; null while unknown, or masked. */
+    shown: (row: number, column: number) => shownValue(row, column),
     /** The colour of a cell on screen, as red, green, blue, opacity. */
     pixel: (query: number, key: number) => pixelAt(query, key),
   };

@@ -7,7 +7,9 @@ import { modelName } from '../model/join';
 import { found, stepFound } from '../state/focus';
 import { table } from '../state/heads';
 import { screenKeys } from '../state/keys';
-import { currentRows, drawnMaps, headMap, isMean } from '../state/map';
+import { hasLayerRange } from '../state/colors';
+import { blendName, drawnMaps, headMap, isBlend } from '../state/map';
+import { currentRows } from '../state/rows';
 import { shownHead, stepHead } from '../state/selection';
 import { adjust, choose, view } from '../state/view';
 import { mainRun, prompt, results, stack } from '../state/workspace';
@@ -54,6 +56,67 @@ function Banner({ index }: { index: number }) {
   );
 }
 
+const BLENDS: Record<string, string> = { mean: 'Mean', largest: 'Largest' };
+
+/** What the ends of the colours stand for, and the choice of coarse levels where they are seen. */
+function RangePick() {
+  const fixed = view.domain.value === 'fixed';
+  const [low = 0, high = 1] = view.range.value;
+  const end = (at: number, value: string) => {
+    const next = [low, high];
+    next[at] = Number(value);
+    if (value !== '' && Number.isFinite(next[at])) choose({ range: next });
+  };
+  const levels = headMap.value?.map.levels;
+  return (
+    <>
+      {levels && levels.max.length > 0 && levels.mean.length > 0 && (
+        <Pick
+          label="Coarse levels"
+          hideLabel
+          title="What a pixel shows that stands for many cells"
+          value={view.pool.value}
+          options={[
+            { value: 'max', label: 'largest' },
+            { value: 'mean', label: 'mean' },
+          ]}
+          onPick={(pool) => choose({ pool: pool as 'max' })}
+        />
+      )}
+      <Pick
+        label="Range"
+        hideLabel
+        title="What the strongest colour stands for"
+        value={view.domain.value}
+        options={[
+          { value: 'unit', label: '0 to 1' },
+          { value: 'head', label: '0 to largest' },
+          ...(hasLayerRange.value || ['layer', 'all'].includes(view.domain.value)
+            ? [
+                { value: 'layer', label: '0 to largest of layer' },
+                { value: 'all', label: '0 to largest of all' },
+              ]
+            : []),
+          { value: 'fixed', label: 'from … to …' },
+        ]}
+        onPick={(domain) => choose({ domain: domain as 'unit' })}
+      />
+      {fixed &&
+        [low, high].map((value, at) => (
+          <input
+            key={at}
+            class="range-end"
+            type="number"
+            step="any"
+            aria-label={at === 0 ? 'Lowest value' : 'Highest value'}
+            value={value}
+            onChange={(event) => end(at, event.currentTarget.value)}
+          />
+        ))}
+    </>
+  );
+}
+
 function Toolbar() {
   const head = shownHead.value!;
   const rows = currentRows.value;
@@ -69,7 +132,9 @@ function Toolbar() {
         >
           ‹
         </button>
-        <h2>{isMean.value ? `Mean of ${drawnMaps.value.length}` : `Head ${name}`}</h2>
+        <h2>
+          {isBlend.value ? `${BLENDS[blendName()]} of ${drawnMaps.value.length}` : `Head ${name}`}
+        </h2>
         <button
           type="button"
           aria-label="Next head"
@@ -94,22 +159,33 @@ function Toolbar() {
         label="hide first token"
         title="Leave out what goes to the first token and rescale the rest of each row to sum to one (k)"
         checked={!view.sink.value}
-        disabled={isMean.value || (rows !== null && !rows.columns.has('sink'))}
+        disabled={isBlend.value || (rows !== null && !rows.columns.has('sink'))}
         onChange={(hide) => choose({ sink: !hide })}
       />
       <Check
         label="weigh by value"
         title="Each weight times the length of what its key’s value adds to the residual stream"
         checked={view.valueWeighted.value}
-        disabled={isMean.value || (rows !== null && !rows.valueNorm)}
+        disabled={isBlend.value || (rows !== null && !rows.valueNorm)}
         onChange={(valueWeighted) => choose({ valueWeighted })}
       />
+      <Check
+        label="words"
+        title="Merge the pieces of each word: sums over keys, means over queries (w)"
+        checked={view.words.value}
+        onChange={(words) => choose({ words })}
+      />
       {view.tray.value.length > 1 && view.view.value === 'map' && (
-        <Check
-          label={`mean of tray (${view.tray.value.length})`}
-          title="The mean of the stored maps of the heads in the tray (h)"
-          checked={view.trayMean.value}
-          onChange={(trayMean) => choose({ trayMean })}
+        <Pick
+          label={`Tray (${view.tray.value.length})`}
+          title="The mean, or the largest, of the stored maps of the heads in the tray (h)"
+          value={view.trayMode.value}
+          options={[
+            { value: 'off', label: 'this head' },
+            { value: 'mean', label: 'mean' },
+            { value: 'max', label: 'largest' },
+          ]}
+          onPick={(trayMode) => choose({ trayMode: trayMode as 'off' })}
         />
       )}
       <label class="filter">
@@ -127,17 +203,7 @@ function Toolbar() {
       </label>
       {view.search.value && <span class="small">{found.value.columns.length} found</span>}
       <span class="spring" />
-      <Pick
-        label="Range"
-        hideLabel
-        title="What the strongest colour stands for"
-        value={view.domain.value}
-        options={[
-          { value: 'unit', label: '0 to 1' },
-          { value: 'head', label: '0 to largest' },
-        ]}
-        onPick={(domain) => choose({ domain: domain as 'unit' })}
-      />
+      <RangePick />
       <ColorPicks />
     </div>
   );

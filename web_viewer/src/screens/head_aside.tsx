@@ -1,30 +1,42 @@
 /** Beside a head's map: where one looks, what is stored there, and what is known of the head. */
 
 import type { Ink } from '../draw/ink';
+import { isMasked } from '../draw/paint';
 import { drawThumbnail } from '../draw/thumbnails';
+import { RAW } from '../draw/transform';
 import type { Size } from '../draw/viewport';
 import { h5pyMap } from '../model/commands';
 import { nameOf, type Column } from '../model/heads';
 import { labelsOf } from '../model/labels';
-import { exact, short } from '../model/numbers';
+import { exact, plural, short } from '../model/numbers';
+import { holderOf } from '../model/axis';
+import { positionOf } from '../model/positions';
 import { topPrompts } from '../model/prompts';
 import { safeText } from '../model/tokens';
 import {
   crosshair,
   extent,
-  keyAt,
   keyLabels,
+  keysAt,
   keyTexts,
+  keyWhole,
+  moveCrosshair,
+  queriesAt,
   queryAt,
   queryLabels,
   queryTexts,
+  queryWhole,
   selectedColumns,
   selectedRows,
   setViewport,
   viewport,
 } from '../state/focus';
 import { table } from '../state/heads';
-import { currentRows, headMap, isMean, preview, storedValue, transform } from '../state/map';
+import { isMerged, maskRule, queryAxis, shownValue, transform } from '../state/cells';
+import { scaleWords } from '../state/colors';
+import { faultyRows, firstMissing } from '../state/faults';
+import { blendName, headMap, isBlend, preview, storedValue } from '../state/map';
+import { currentRows } from '../state/rows';
 import { promptStats, promptTable, showsMeans } from '../state/prompts';
 import { shownHead, statistic, toggleTray } from '../state/selection';
 import { arrivals } from '../state/tiles';
@@ -33,7 +45,6 @@ import { mainRun } from '../state/workspace';
 import { Canvas, offsetOf } from '../ui/canvas';
 import { Fold, Snippet } from '../ui/controls';
 import { ExportMenu } from './head_export';
-import { shownValue } from './head_map';
 import { HeadNote } from './notes';
 
 function Minimap() {
@@ -83,42 +94,89 @@ function Readout() {
   const cross = crosshair.value;
   if (view.view.value !== 'map') return null;
   if (!cross) return <p class="small">Point at the map, or click to hold the crosshair.</p>;
-  const stored = storedValue(cross.row, cross.column);
-  const shown = shownValue(cross.row, cross.column);
-  const changed = transform.value.rowFactor !== null || transform.value.keyFactor !== null;
+  const { row, column } = cross;
+  const stored = isMerged.value ? null : storedValue(row, column);
+  const shown = shownValue(row, column);
+  const changed = isMerged.value || transform.value !== RAW;
+  const [queries, keys] = [queriesAt(row), keysAt(column)];
+  const masked = shown === null && isMasked(maskRule.value, row, column);
   return (
     <table class="readout">
       <tbody>
-        <tr>
-          <th scope="row">query {queryAt(cross.row)}</th>
-          <td>{queryLabels.value[cross.row]}</td>
+        <tr title={queryWhole(row)}>
+          <th scope="row">query {range(queries)}</th>
+          <td>{queryLabels.value[row]}</td>
         </tr>
-        <tr>
-          <th scope="row">key {keyAt(cross.column)}</th>
-          <td>{keyLabels.value[cross.column]}</td>
+        <tr title={keyWhole(column)}>
+          <th scope="row">key {range(keys)}</th>
+          <td>{keyLabels.value[column]}</td>
         </tr>
-        <tr>
-          <th scope="row">{isMean.value ? 'mean of stored' : 'stored weight'}</th>
-          <td class="value">{stored === null ? '…' : exact(stored)}</td>
-        </tr>
-        {shown === null && stored !== null && (
+        {!isMerged.value && (
+          <tr>
+            <th scope="row">{isBlend.value ? `${blendName()} of stored` : 'stored weight'}</th>
+            <td class="value">{stored === null ? '…' : exact(stored)}</td>
+          </tr>
+        )}
+        {masked && (
           <tr>
             <th scope="row" />
             <td>
-              {transform.value.hideFirst && cross.column === 0
+              {transform.value.hideFirst && keys[0] === 0
                 ? 'left out, as asked'
                 : 'masked: the query cannot see this key'}
             </td>
           </tr>
         )}
         {changed && shown !== null && (
-          <tr>
+          <tr title={scaleWords.value}>
             <th scope="row">as drawn</th>
-            <td class="value">{short(shown, 4)}</td>
+            <td class="value">{Number.isNaN(shown) ? 'nothing left' : short(shown, 4)}</td>
           </tr>
         )}
       </tbody>
     </table>
+  );
+}
+
+/** Positions of the pieces of a word, or the one of a token. */
+const range = (positions: readonly number[]): string =>
+  positions.length > 1 ? `${positions[0]}–${positions.at(-1)}` : `${positions[0] ?? ''}`;
+
+/** Cells and rows that are not as they should be, each with a way to the first of them. */
+function FaultLinks() {
+  if (view.view.value !== 'map') return null;
+  const missing = firstMissing.value;
+  const { count, first } = faultyRows.value;
+  const show = (row: number, column: number) => {
+    const { width, height } = viewport.peek();
+    const cells = Math.min(48, width, height);
+    setViewport({ x: column - cells / 2, y: row - cells / 2, width: cells, height: cells }, true);
+    moveCrosshair({ row, column });
+  };
+  if (!missing && count === 0) return null;
+  return (
+    <section class="faults" aria-label="Faults of this map">
+      {missing && (
+        <p>
+          Some cells are not numbers.{' '}
+          <button type="button" class="link" onClick={() => show(missing.row, missing.column)}>
+            Show the first
+          </button>
+        </p>
+      )}
+      {count > 0 && (
+        <p>
+          {plural(count, 'row')} {count === 1 ? 'does' : 'do'} not sum to 1.{' '}
+          <button
+            type="button"
+            class="link"
+            onClick={() => show(holderOf(queryAxis.peek(), first), 0)}
+          >
+            Show query {positionOf(queryAxis.value.stored, first)}
+          </button>
+        </p>
+      )}
+    </section>
   );
 }
 
@@ -159,7 +217,7 @@ function Sums() {
 function StrongestKeys() {
   const rows = currentRows.value;
   const query = crosshair.value ? queryAt(crosshair.value.row) : view.queries.value[0];
-  if (isMean.value || !rows?.topIndex || !rows.topValue || query === undefined) return null;
+  if (isBlend.value || !rows?.topIndex || !rows.topValue || query === undefined) return null;
   const list: { key: number; weight: number }[] = [];
   for (let i = 0; i < Math.min(5, rows.topCount); ++i) {
     const key = rows.topIndex[query * rows.topCount + i] ?? -1;
@@ -196,7 +254,7 @@ function Statistics({ index, kind }: { index: number; kind: Column['kind'] }) {
   });
   if (rows.length === 0) return null;
   const here = showsMeans.value ? 'Means over prompts' : 'Over all rows of this prompt';
-  const of = isMean.value ? `Head ${nameOf(shownHead.value!)}: ` : '';
+  const of = isBlend.value ? `Head ${nameOf(shownHead.value!)}: ` : '';
   const title = of + (kind === 'measure' ? 'On the prompts of the experiments' : here);
   return (
     <section aria-label={title}>
@@ -279,6 +337,7 @@ export function HeadAside({ index }: { index: number }) {
         ))}
       </div>
       <Readout />
+      <FaultLinks />
       <Sums />
       <StrongestKeys />
       <Statistics index={index} kind="statistic" />

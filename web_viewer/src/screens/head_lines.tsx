@@ -2,64 +2,133 @@
 
 import { useComputed, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import { drawBipartite, rowAt, SIDE, type BipartiteView, type Edge } from '../draw/bipartite';
+import {
+  drawBipartite,
+  MOVING_EDGES,
+  RESTING_EDGES,
+  rowAt,
+  SIDE,
+  type BipartiteView,
+  type Edge,
+} from '../draw/bipartite';
 import type { Ink } from '../draw/ink';
 import { transformed } from '../draw/transform';
 import type { Size } from '../draw/viewport';
 import { plural } from '../model/numbers';
-import { keyTexts, queryTexts } from '../state/focus';
-import { currentRows, fullTransform } from '../state/map';
+import { wordLabel } from '../model/tokens';
+import { keyPieces, keyTexts, queryPieces, queryTexts } from '../state/focus';
+import { fullTransform, wordsOfSides } from '../state/cells';
+import { currentRows } from '../state/rows';
 import { viewStatus } from '../state/status';
 import { choose, view } from '../state/view';
 import { Canvas, offsetOf } from '../ui/canvas';
 
 const ROW_HEIGHT = 18;
 
-/** Edges of all queries, strongest first. */
-function edgesOf(): Edge[] {
+/** Edges of all queries, strongest first; of words the sums over keys and means over queries. */
+function edgesOf(queries: Side, keys: Side): Edge[] {
   const rows = currentRows.value;
   if (!rows?.topIndex || !rows.topValue) return [];
-  const edges: Edge[] = [];
+  const { rowFactor } = fullTransform.value;
+  const alive = (query: number) => !Number.isNaN(rowFactor?.[query] ?? 1);
+  const counts = new Uint32Array(queries.starts.length);
+  for (let query = 0; query * rows.topCount < rows.topIndex.length; ++query) {
+    if (alive(query)) ++counts[queries.rowOf(query)]!;
+  }
+  const edges = new Map<number, Edge>();
   for (let at = 0; at < rows.topIndex.length; ++at) {
     const key = rows.topIndex[at]!;
-    if (key < 0) continue;
     const query = Math.floor(at / rows.topCount);
-    const weight = transformed(fullTransform.value, rows.topValue[at]!, query, key);
-    if (weight > 0) edges.push({ query, key, weight });
+    if (key < 0 || !alive(query)) continue;
+    const [from, to] = [queries.rowOf(query), keys.rowOf(key)];
+    const weight = transformed(fullTransform.value, rows.topValue[at]!, query, key) / counts[from]!;
+    if (!(weight > 0)) continue;
+    const known = edges.get(from * keys.starts.length + to);
+    if (known) known.weight += weight;
+    else edges.set(from * keys.starts.length + to, { query: from, key: to, weight });
   }
-  return edges.sort((a, b) => b.weight - a.weight);
+  return [...edges.values()].sort((a, b) => b.weight - a.weight);
 }
 
+/** One side of the picture: tokens, or words. */
+interface Side {
+  labels: string[];
+  /** First position of each row. */
+  starts: number[];
+  rowOf: (position: number) => number;
+  /** Positions. */
+  count: number;
+}
+
+function sideOf(
+  texts: readonly string[],
+  labels: readonly string[],
+  words: Int32Array | null,
+): Side {
+  if (!words || words.length === 0) {
+    return {
+      labels: [...labels],
+      starts: labels.map((_, at) => at),
+      rowOf: (at) => at,
+      count: labels.length,
+    };
+  }
+  const starts = [...labels.keys()].filter((at) => at === 0 || words[at] !== words[at - 1]);
+  return {
+    labels: starts.map((first, row) => wordLabel(texts.slice(first, starts[row + 1]))),
+    starts,
+    rowOf: (at) => words[at] ?? 0,
+    count: labels.length,
+  };
+}
+
+/** Time without a move after which all lines are drawn. */
+const REST_MS = 120;
+
 export function HeadLines() {
-  const edges = useComputed(edgesOf);
+  const queries = useComputed(() =>
+    sideOf(queryPieces.value, queryTexts.value, wordsOfSides.value.queries),
+  );
+  const keys = useComputed(() => sideOf(keyPieces.value, keyTexts.value, wordsOfSides.value.keys));
+  const edges = useComputed(() => edgesOf(queries.value, keys.value));
+  const moving = useSignal(false);
+  const rest = useRef<ReturnType<typeof setTimeout> | null>(null);
   const top = useSignal(0);
   const size = useSignal<Size>({ width: 0, height: 0 });
   const query = useSignal(-1);
   const key = useSignal(-1);
   const drag = useRef<number | null>(null);
-  const rows = Math.max(queryTexts.value.length, keyTexts.value.length);
+  const rows = Math.max(queries.value.labels.length, keys.value.labels.length);
   const place = (): BipartiteView => ({ top: top.value, rowHeight: ROW_HEIGHT });
 
   const scrollBy = (count: number) => {
     const last = Math.max(0, rows - size.value.height / ROW_HEIGHT);
     top.value = Math.min(last, Math.max(0, top.value + count));
+    moving.value = true;
+    if (rest.current !== null) clearTimeout(rest.current);
+    rest.current = setTimeout(() => (moving.value = false), REST_MS);
   };
 
   const draw = (context: CanvasRenderingContext2D, room: Size, ink: Ink) => {
     size.value = room;
-    const fixedQuery = view.queries.value[0] ?? -1;
-    const fixedKey = view.keys.value[0] ?? -1;
+    const fixed = (side: Side, [first]: readonly number[]) =>
+      first === undefined ? -1 : side.rowOf(first);
+    const fixedQuery = fixed(queries.value, view.queries.value);
+    const fixedKey = fixed(keys.value, view.keys.value);
     const chosen = query.value >= 0 || key.value >= 0;
     const left = drawBipartite(context, ink, room, place(), {
-      queries: queryTexts.value,
-      keys: keyTexts.value,
+      queries: queries.value.labels,
+      keys: keys.value.labels,
       edges: edges.value,
+      limit: moving.value ? MOVING_EDGES : RESTING_EDGES,
       query: chosen ? query.value : fixedQuery,
       key: chosen ? key.value : fixedQuery >= 0 ? -1 : fixedKey,
     });
     const shown = currentRows.value?.topCount ?? 0;
     const cut = left > 0 ? `, ${left} weak lines left out` : '';
-    viewStatus.value = shown > 0 ? `the ${plural(shown, 'strongest key')} of each query${cut}` : '';
+    const words = wordsOfSides.value.queries ? ', put together by words' : '';
+    viewStatus.value =
+      shown > 0 ? `the ${plural(shown, 'strongest key')} of each query${words}${cut}` : '';
   };
   useEffect(() => () => void (viewStatus.value = ''), []);
 
@@ -87,13 +156,18 @@ export function HeadLines() {
             return;
           }
           const row = rowAt(place(), at.y);
-          query.value = at.x < SIDE && row < queryTexts.value.length ? row : -1;
-          key.value = at.x > size.value.width - SIDE && row < keyTexts.value.length ? row : -1;
+          query.value = at.x < SIDE && row < queries.value.labels.length ? row : -1;
+          key.value = at.x > size.value.width - SIDE && row < keys.value.labels.length ? row : -1;
         }}
         onPointerUp={() => {
           drag.current = null;
-          if (query.value >= 0) choose({ queries: [query.value], keys: [] });
-          else if (key.value >= 0) choose({ queries: [], keys: [key.value] });
+          const pieces = (side: Side, row: number) => {
+            const [first, end] = [side.starts[row]!, side.starts[row + 1] ?? Infinity];
+            const size = Math.min(end, side.count) - first;
+            return Array.from({ length: size }, (_, i) => first + i);
+          };
+          if (query.value >= 0) choose({ queries: pieces(queries.value, query.value), keys: [] });
+          else if (key.value >= 0) choose({ queries: [], keys: pieces(keys.value, key.value) });
         }}
         onPointerLeave={() => {
           query.value = -1;

@@ -3,12 +3,12 @@
 import { useSignal } from '@preact/signals';
 import { useCallback, useEffect } from 'preact/hooks';
 import { drawFigure, figureLayout, type FigureLayout } from '../draw/figure';
-import { HeatMapPainter } from '../draw/heat_map';
+import { HeatMapPainter, type DrawReport } from '../draw/heat_map';
 import type { Ink } from '../draw/ink';
-import { isMasked } from '../draw/paint';
-import { RAW, transformed } from '../draw/transform';
+import { RAW } from '../draw/transform';
 import { zoomAt, type Size } from '../draw/viewport';
 import { plural } from '../model/numbers';
+import { sumsOver } from '../model/axis';
 import { pick } from '../model/positions';
 import {
   crosshair,
@@ -16,8 +16,10 @@ import {
   found,
   keyAt,
   keyLabels,
+  keysAt,
   mapSize,
   moveCrosshair,
+  queriesAt,
   queryAt,
   queryLabels,
   selectedColumns,
@@ -28,21 +30,21 @@ import {
 } from '../state/focus';
 import { screenKeys } from '../state/keys';
 import {
-  colorVersion,
-  currentRows,
   dataVersion,
-  drawnTile,
-  faultyRows,
-  headMap,
-  isMean,
-  mapScale,
-  mapTable,
+  emptyRows,
+  isMerged,
+  keyAxis,
   maskRule,
-  prefetchNext,
-  preview,
-  storedValue,
+  shownLevels,
+  shownTile,
+  shownTransform,
+  shownValue,
   transform,
-} from '../state/map';
+} from '../state/cells';
+import { colorVersion, mapScale, mapTable } from '../state/colors';
+import { faultyRows, firstMissing } from '../state/faults';
+import { headMap, isBlend, pool, prefetchNext, preview } from '../state/map';
+import { currentRows } from '../state/rows';
 import { viewStatus } from '../state/status';
 import { arrivals } from '../state/tiles';
 import { choose } from '../state/view';
@@ -56,13 +58,6 @@ const MAX_SELECTED = 512;
 const MAX_PROFILE = 4096;
 
 export const painter = new HeatMapPainter();
-
-/** What is drawn of a cell: the stored value after the transform; null if masked or unread. */
-export function shownValue(row: number, column: number): number | null {
-  if (isMasked(maskRule.value, row, column)) return null;
-  const value = storedValue(row, column);
-  return value === null ? null : transformed(transform.value, value, row, column);
-}
 
 /** Values along the crosshair where there is one, else what each row and key gets at most. */
 function profiles(rows: number, columns: number) {
@@ -83,39 +78,41 @@ function profiles(rows: number, columns: number) {
     };
   }
   // What the file sums up is of one head, and so not of a mean.
-  const data = isMean.value ? null : currentRows.value;
+  const data = isBlend.value || transform.value !== RAW ? null : currentRows.value;
   const { map } = headMap.value!;
-  const strongest = data?.columns.get('max');
+  // The largest weight on a word is not kept.
+  const strongest = isMerged.value ? undefined : data?.columns.get('max');
+  const sums = data?.keySum && pick(data.keySum, map.keyPositions);
   return {
     rowProfile: strongest
       ? { values: pick(strongest, map.queryPositions), least: 0, caption: 'largest' }
       : null,
-    columnProfile: data?.keySum
-      ? { values: pick(data.keySum, map.keyPositions), least: 0, caption: 'sum' }
+    columnProfile: sums
+      ? { values: sumsOver(keyAxis.value, sums), least: 0, caption: 'sum' }
       : null,
   };
 }
 
 export function figureContent() {
-  const { map } = headMap.value!;
   const { rows, columns } = extent.value;
   return {
     view: viewport.value,
-    shape: { rows, columns, levels: map.levels },
-    tiles: drawnTile,
-    preview: transform.value === RAW ? preview.value : null,
+    shape: { rows, columns, levels: shownLevels.value },
+    tiles: shownTile,
+    preview: transform.value === RAW && !isMerged.value ? preview.value : null,
     style: {
       data: dataVersion.value,
       colors: colorVersion.value,
       table: mapTable.value,
       rule: maskRule.value,
-      transform: transform.value,
+      transform: shownTransform.value,
+      pool: pool.value,
     },
     scale: mapScale.value,
     rowLabels: queryLabels.value,
     columnLabels: keyLabels.value,
-    rowPositions: map.queryPositions,
-    columnPositions: map.keyPositions,
+    rowPositions: maskRule.value.queryPositions,
+    columnPositions: maskRule.value.keyPositions,
     valueAt: shownValue,
     cross: crosshair.value,
     selectedRows: selectedRows.value,
@@ -129,6 +126,32 @@ const range = (a: number, b: number): number[] => {
   const [low, high] = [Math.min(a, b), Math.max(a, b)];
   return Array.from({ length: Math.min(MAX_SELECTED, high - low + 1) }, (_, i) => low + i);
 };
+
+/** What the picture reduces, leaves out or cannot show. */
+function reportParts(done: DrawReport): string[] {
+  const parts: string[] = [];
+  const what = pool.value === 'mean' ? 'mean' : 'largest';
+  if (done.tooLarge) {
+    parts.push('too large to be read at once, and the file has no coarser levels: zoom in');
+  }
+  if (done.waiting > 0) parts.push(`reading tile ${done.tiles - done.waiting} of ${done.tiles}`);
+  if (done.level > 1) {
+    parts.push(`level ×${done.level} (${what} of ${done.level} × ${done.level} cells)`);
+  }
+  if (done.factor > done.level) {
+    parts.push(`one pixel shows the ${what} of ${done.factor} × ${done.factor} cells`);
+  }
+  if (done.missing > 0) parts.push(notNumbers(done.missing));
+  const faulty = faultyRows.value.count;
+  if (faulty > 0) parts.push(`${plural(faulty, 'row')} not summing to 1`);
+  const empty = emptyRows.value?.reduce((sum, mark) => sum + mark, 0) ?? 0;
+  if (empty > 0) parts.push(`${plural(empty, 'row')} all on the first token (hatched)`);
+  if (done.factor > 1 && shownTransform.value !== RAW) {
+    const near = pool.value === 'mean' ? 'approximate' : 'upper bounds';
+    parts.push(`rescaled values are ${near} here`);
+  }
+  return parts;
+}
 
 export function HeadMap() {
   const layout = useSignal<FigureLayout | null>(null);
@@ -145,20 +168,8 @@ export function HeadMap() {
     const { width, height } = mapSize.peek();
     if (place.map.width !== width || place.map.height !== height) mapSize.value = place.map;
     const done = drawFigure(context, ink, place, painter, figureContent(), devicePixelRatio);
-    const parts: string[] = [];
-    if (done.tooLarge) {
-      parts.push('too large to be read at once, and the file has no coarser levels: zoom in');
-    }
-    if (done.waiting > 0) parts.push(`reading tile ${done.tiles - done.waiting} of ${done.tiles}`);
-    if (done.level > 1)
-      parts.push(`level ×${done.level} (largest of ${done.level} × ${done.level} cells)`);
-    if (done.factor > done.level) {
-      parts.push(`one pixel shows the largest of ${done.factor} × ${done.factor} cells`);
-    }
-    if (done.missing > 0) parts.push(notNumbers(done.missing));
-    if (faultyRows.value > 0) parts.push(`${plural(faultyRows.value, 'row')} not summing to 1`);
-    if (done.factor > 1 && transform.value.rowFactor)
-      parts.push('rescaled values are upper bounds here');
+    firstMissing.value = done.firstMissing;
+    const parts = reportParts(done);
     report.value = parts.join(' · ');
     if (done.waiting === 0 && !done.tooLarge) prefetchNext();
   }, []);
@@ -184,8 +195,8 @@ export function HeadMap() {
     },
     select: (from, to) =>
       choose({
-        queries: range(from.row, to.row).map(queryAt),
-        keys: range(from.column, to.column).map(keyAt),
+        queries: range(from.row, to.row).flatMap(queriesAt),
+        keys: range(from.column, to.column).flatMap(keysAt),
       }),
   });
 
@@ -224,8 +235,8 @@ export function HeadMap() {
       moveCrosshair({ row: now.row + step[0] * stride, column: now.column + step[1] * stride });
     } else if (event.key === 'Enter' && crosshair.value) {
       choose({
-        queries: [queryAt(crosshair.value.row)],
-        keys: [keyAt(crosshair.value.column)],
+        queries: queriesAt(crosshair.value.row),
+        keys: keysAt(crosshair.value.column),
       });
     } else return;
     event.preventDefault();

@@ -1,58 +1,112 @@
 /** The text itself: point at a token, and what it attends to is shaded; select some for sums. */
 
 import { useComputed, useSignal, useSignalEffect } from '@preact/signals';
+import { useRef } from 'preact/hooks';
 import { isStale } from '../io/errors';
 import { placeOf } from '../draw/scale';
 import { transformed } from '../draw/transform';
 import { short } from '../model/numbers';
-import { positionOf } from '../model/positions';
+import { indexOf, positionOf } from '../model/positions';
 import { tokenText } from '../model/tokens';
-import { rowOfQuery } from '../state/focus';
-import { headMap, mapScale, transform } from '../state/map';
-import { choose, view } from '../state/view';
-import { failWith, mainRun, prompt, stack } from '../state/workspace';
+import { transform, wordsOfSides } from '../state/cells';
+import { mapScale } from '../state/colors';
+import { headMap } from '../state/map';
+import { adjust, choose, view } from '../state/view';
+import { client, failWith, mainRun, prompt, stack } from '../state/workspace';
 
 /** More tokens than this as elements of the page would make it slow. */
 const MAX_TOKENS = 3000;
 const MAX_QUERIES = 64;
+const LANE = 'text';
 
 /** Mean weights of some queries on every key, from the stored map. */
 async function meanRow(queries: readonly number[]): Promise<Float32Array | null> {
   const at = headMap.peek();
   const run = mainRun.peek();
+  client.advance(LANE);
   if (!at || !run || queries.length === 0) return null;
   const stored = at.map.shape[2];
-  const { keyPositions } = at.map;
+  const { keyPositions, queryPositions } = at.map;
   const length = keyPositions ? Math.max(...keyPositions) + 1 : stored;
   const mean = new Float32Array(length);
-  // Queries whose rows are not stored have nothing to show.
+  const change = transform.peek();
+  // Queries whose rows are not stored, or of which nothing is left, have nothing to show.
   const used = queries
-    .map(rowOfQuery)
-    .filter((row) => row >= 0)
+    .map((query) => indexOf(queryPositions, query))
+    .filter((row) => row >= 0 && row < at.map.shape[1])
+    .filter((row) => !Number.isNaN(change.rowFactor?.[row] ?? 1))
     .slice(0, MAX_QUERIES);
   const rows = await Promise.all(
     used.map((row) =>
       run.file.numbers(
         at.map.path,
         { start: [at.index, row, 0], count: [1, 1, stored] },
-        { lane: 'text', priority: 4 },
+        { lane: LANE, priority: 4 },
       ),
     ),
   );
   rows.forEach(({ values }, i) => {
     for (let k = 0; k < stored; ++k) {
-      const weight = transformed(transform.peek(), values[k]!, used[i]!, k);
+      const weight = transformed(change, values[k]!, used[i]!, k);
       mean[positionOf(keyPositions, k)]! += weight / used.length;
     }
   });
   return mean;
 }
 
+/** Tokens that are shown as one: each by itself, or the pieces of a word. */
+function groupsOf(count: number, words: Int32Array | null): number[][] {
+  const groups: number[][] = [];
+  for (let at = 0; at < count; ++at) {
+    if (at > 0 && words && words[at] === words[at - 1]) groups.at(-1)!.push(at);
+    else groups.push([at]);
+  }
+  return groups;
+}
+
+type Kind = 'queries' | 'keys';
+
+/** Choosing by click, shift (up to here), ctrl (one more, one less) and by dragging. */
+function useTokenSelection(groups: Record<Kind, number[][]>) {
+  const anchor = useRef(-1);
+  const dragged = useRef<Kind | null>(null);
+  const set = (kind: Kind, positions: number[], change = choose) =>
+    change(kind === 'queries' ? { queries: positions } : { keys: positions });
+  const upTo = (kind: Kind, at: number, change = choose) => {
+    const [low, high] = [Math.min(anchor.current, at), Math.max(anchor.current, at)];
+    set(kind, groups[kind].slice(low, high + 1).flat(), change);
+  };
+  return {
+    press(
+      kind: Kind,
+      at: number,
+      event: { shiftKey: boolean; ctrlKey: boolean; metaKey: boolean },
+    ) {
+      const own = groups[kind][at]!;
+      const now = view[kind].peek();
+      const more = event.ctrlKey || event.metaKey || kind === 'keys';
+      if (event.shiftKey && anchor.current >= 0) upTo(kind, at);
+      else if (more && now.includes(own[0]!))
+        set(
+          kind,
+          now.filter((one) => !own.includes(one)),
+        );
+      else set(kind, more ? [...now, ...own] : own);
+      if (!event.shiftKey) anchor.current = at;
+      dragged.current = kind;
+    },
+    enter(kind: Kind, at: number, event: PointerEvent) {
+      if (event.buttons === 0) dragged.current = null;
+      if (dragged.current === kind && anchor.current >= 0) upTo(kind, at, adjust);
+    },
+  };
+}
+
 export function HeadText() {
-  const pointed = useSignal(-1);
+  const pointed = useSignal<readonly number[]>([]);
   const weights = useSignal<Float32Array | null>(null);
   const queries = useComputed<readonly number[]>(() =>
-    pointed.value >= 0 ? [pointed.value] : view.queries.value,
+    pointed.value.length > 0 ? pointed.value : view.queries.value,
   );
   useSignalEffect(() => {
     const wanted = queries.value;
@@ -74,83 +128,95 @@ export function HeadText() {
 
   const name = stack.value?.stack;
   const data = prompt.value;
+  const keyTexts = (name && data?.keyTokens[name]?.texts) || [];
+  const queryTexts = (name && data?.queryTokens[name]?.texts) || [];
+  const sameText = !name || data?.keyTokens[name] === data?.queryTokens[name];
+  const groups = {
+    queries: groupsOf(Math.min(MAX_TOKENS, queryTexts.length), wordsOfSides.value.queries),
+    keys: groupsOf(Math.min(MAX_TOKENS, keyTexts.length), wordsOfSides.value.keys),
+  };
+  const selection = useTokenSelection(groups);
   if (!name || !data) return null;
-  const keyTexts = data.keyTokens[name]?.texts ?? [];
-  const queryTexts = data.queryTokens[name]?.texts ?? [];
-  const sameText = data.keyTokens[name] === data.queryTokens[name];
-  const selected = new Set(view.queries.value);
-  const keys = new Set(view.keys.value);
-  const sum =
-    weights.value && keys.size > 0
-      ? [...keys].reduce((total, k) => total + (weights.value?.[k] ?? 0), 0)
-      : null;
 
-  const toggle = (at: number, extend: boolean) => {
-    const next = extend
-      ? selected.has(at)
-        ? view.queries.value.filter((q) => q !== at)
-        : [...view.queries.value, at]
-      : [at];
-    choose({ queries: next });
+  const chosenQueries = new Set(queries.value);
+  const chosenKeys = new Set(view.keys.value);
+  const sumOf = (positions: Iterable<number>) => {
+    let sum = 0;
+    for (const at of positions) sum += weights.value?.[at] ?? 0;
+    return sum;
   };
-  const toggleKey = (at: number) => {
-    choose({
-      keys: keys.has(at) ? view.keys.value.filter((k) => k !== at) : [...view.keys.value, at],
-    });
-  };
-  const shade = (at: number) => {
-    const weight = weights.value?.[at];
-    if (weight === undefined) return undefined;
+  const shade = (weight: number) => {
     // At most this much of the accent, so that text stays readable on it.
     const share = 55 * placeOf(mapScale.value, weight);
     return { background: `color-mix(in srgb, var(--accent) ${share.toFixed(1)}%, transparent)` };
   };
-  const token = (text: string, at: number, asKey: boolean, asQuery: boolean) => (
-    <button
-      key={at}
-      type="button"
-      class={`token${asQuery && queries.value.includes(at) ? ' query' : ''}${asKey && keys.has(at) ? ' key' : ''}`}
-      style={asKey ? shade(at) : undefined}
-      title={asKey && weights.value ? `${at}: ${short(weights.value[at]!)}` : `${at}`}
-      onPointerEnter={() => {
-        if (asQuery) pointed.value = at;
-      }}
-      onFocus={() => {
-        if (asQuery) pointed.value = at;
-      }}
-      onClick={(event) => {
-        if (event.altKey || !asQuery) toggleKey(at);
-        else toggle(at, event.shiftKey || event.ctrlKey || event.metaKey);
-      }}
-    >
-      {tokenText(text)}
-    </button>
-  );
-  const shown = keyTexts.slice(0, MAX_TOKENS);
+
+  const token = (positions: number[], at: number, asKey: boolean, asQuery: boolean) => {
+    const first = positions[0]!;
+    const texts = asKey ? keyTexts : queryTexts;
+    const whole = positions.map((position) => tokenText(texts[position]!, 2000)).join('');
+    const weight = asKey && weights.value ? sumOf(positions) : null;
+    const kindOf = (event: { altKey: boolean }): Kind =>
+      event.altKey || !asQuery ? 'keys' : 'queries';
+    const marks = [
+      'token',
+      asQuery && positions.some((one) => chosenQueries.has(one)) ? 'query' : '',
+      asKey && positions.some((one) => chosenKeys.has(one)) ? 'key' : '',
+    ];
+    const place = positions.length > 1 ? `${first}–${positions.at(-1)}` : `${first}`;
+    return (
+      <button
+        key={first}
+        type="button"
+        class={marks.filter(Boolean).join(' ')}
+        style={weight === null ? undefined : shade(weight)}
+        title={`${place}${weight === null ? '' : `: ${short(weight)}`}\n${whole}`}
+        onPointerEnter={(event) => {
+          if (asQuery) pointed.value = positions;
+          selection.enter(kindOf(event), at, event);
+        }}
+        onFocus={() => {
+          if (asQuery) pointed.value = positions;
+        }}
+        onPointerDown={(event) => {
+          // Else the next tokens would not hear of the drag.
+          event.currentTarget.releasePointerCapture(event.pointerId);
+          selection.press(kindOf(event), at, event);
+        }}
+        onClick={(event) => {
+          // A press of a key, for those of the pointer were heard already.
+          if (event.detail === 0) selection.press(kindOf(event), at, event);
+        }}
+      >
+        {tokenText(positions.map((position) => texts[position]!.slice(0, 400)).join(''), 400)}
+      </button>
+    );
+  };
+  const leave = () => (pointed.value = []);
+  const long = Math.max(keyTexts.length, queryTexts.length);
+  const several = queries.value.length;
   return (
     <div class="text-view">
       <p class="small">
-        Point at a token to shade what it attends to. Click to keep it, shift-click to add one,
-        alt-click to choose keys and sum them.
-        {keyTexts.length > MAX_TOKENS && ` The first ${MAX_TOKENS} of ${keyTexts.length} tokens.`}
+        Point at a token to shade what it attends to. Click to keep it, drag or shift-click for a
+        range, ctrl-click to add one, alt-click to choose keys and sum them.
+        {long > MAX_TOKENS && ` The first ${MAX_TOKENS} of ${long} tokens.`}
         {view.queries.value.length > MAX_QUERIES &&
           ` The first ${MAX_QUERIES} queries are averaged.`}
       </p>
       {!sameText && (
-        <div class="flow" onPointerLeave={() => (pointed.value = -1)}>
-          {queryTexts.slice(0, MAX_TOKENS).map((text, at) => token(text, at, false, true))}
+        <div class="flow" aria-label="Queries" onPointerLeave={leave}>
+          {groups.queries.map((positions, at) => token(positions, at, false, true))}
         </div>
       )}
-      <div class="flow" onPointerLeave={() => (pointed.value = -1)}>
-        {shown.map((text, at) => token(text, at, true, sameText))}
+      <div class="flow" aria-label={sameText ? 'Tokens' : 'Keys'} onPointerLeave={leave}>
+        {groups.keys.map((positions, at) => token(positions, at, true, sameText))}
       </div>
-      {sum !== null && (
-        <p>
-          {queries.value.length === 1
-            ? 'This query gives'
-            : `These ${queries.value.length} queries give, on average,`}{' '}
-          <strong>{short(sum)}</strong> of {queries.value.length === 1 ? 'its' : 'their'} attention
-          to the {keys.size} chosen {keys.size === 1 ? 'key' : 'keys'}.
+      {weights.value && chosenKeys.size > 0 && (
+        <p class="text-sum">
+          {several === 1 ? 'This query gives' : `These ${several} queries give, on average,`}{' '}
+          <strong>{short(sumOf(chosenKeys), 4)}</strong> of {several === 1 ? 'its' : 'their'}{' '}
+          attention to the {chosenKeys.size} chosen {chosenKeys.size === 1 ? 'key' : 'keys'}.
         </p>
       )}
     </div>

@@ -2,13 +2,16 @@
 
 import { computed, effect, signal } from '@preact/signals';
 import { readPrompt } from '../io/read_prompt';
-import type { PromptData } from '../format/types';
+import type { PromptData, Tokens } from '../format/types';
 import { MAX_TILES, TILE } from '../draw/heat_map';
 import type { Block } from '../draw/transform';
+import { align, alignByIndex, type Alignment } from '../model/align';
 import { nameOf, parseHead, type HeadRef } from '../model/heads';
+import { pickTexts, positionOf, type Positions } from '../model/positions';
+import { plainToken } from '../model/tokens';
 import { findMap, headMap, type HeadMap } from './map';
 import { shownHead } from './selection';
-import { arrivals, tile } from './tiles';
+import { arrivals, cellValue, tile } from './tiles';
 import { view } from './view';
 import { failWith, mainRun, prompt, runs, stack, type OpenRun } from './workspace';
 
@@ -27,7 +30,7 @@ export const versus = computed<Versus | null>(() => {
   const here = shownHead.value;
   if (!main || !here) return null;
   const [file = '', promptId = '', name = ''] = view.versus.value.split(':');
-  const run = runs.value[Number(file)] ?? main;
+  const run = (file === '' ? undefined : runs.value[Number(file)]) ?? main;
   const ids = run.summary.promptIds;
   const sameId = prompt.value?.id ?? ids[0];
   const id = ids.includes(promptId)
@@ -47,19 +50,21 @@ function trayHead(here: HeadRef): HeadRef {
   return other ?? here;
 }
 
-export const versusPrompt = signal<PromptData | null>(null);
+const keyOf = ({ run, promptId }: Versus): string => `${run.id}|${promptId}`;
+
+const versusPrompt = signal<{ key: string; data: PromptData } | null>(null);
 let owner = '';
 
 export function followCompare(): void {
   effect(() => {
     const wanted = versus.value;
     if (view.screen.value !== 'compare' || !wanted) return;
-    const key = `${wanted.run.id}|${wanted.promptId}`;
+    const key = keyOf(wanted);
     if (key === owner) return;
     owner = key;
     readPrompt(wanted.run.file, wanted.promptId).then(
       (data) => {
-        if (owner === key) versusPrompt.value = data;
+        if (owner === key) versusPrompt.value = { key, data };
       },
       (error: unknown) => failWith(wanted.run.summary.name, error),
     );
@@ -69,78 +74,182 @@ export function followCompare(): void {
 export interface Side {
   run: OpenRun;
   prompt: PromptData;
+  /** Which attention it is of; B may have another one only where it lacks that of A. */
+  stack: string;
   at: HeadMap;
 }
 
 export const sideA = computed<Side | null>(() => {
   const run = mainRun.value;
   const at = headMap.value;
-  return run && prompt.value && at ? { run, prompt: prompt.value, at } : null;
+  const name = stack.value?.stack;
+  return run && prompt.value && at && name ? { run, prompt: prompt.value, stack: name, at } : null;
 });
 
 export const sideB = computed<Side | null>(() => {
   const wanted = versus.value;
-  const data = versusPrompt.value;
-  if (!wanted || data?.id !== wanted.promptId) return null;
+  const read = versusPrompt.value;
+  // Prompts of two files may have the same name.
+  if (!wanted || read?.key !== keyOf(wanted)) return null;
   const name = stack.value?.stack;
-  const found = data.stacks.find((candidate) => candidate.stack === name) ?? data.stacks[0];
+  const { stacks } = read.data;
+  const found = stacks.find((candidate) => candidate.stack === name) ?? stacks[0];
   const at = found ? findMap(found.maps, found.layers, wanted.head) : null;
-  return at ? { run: wanted.run, prompt: data, at } : null;
+  return found && at ? { run: wanted.run, prompt: read.data, stack: found.stack, at } : null;
 });
 
-export const sideTile = (side: Side, level: number, row: number, column: number): Block | null =>
-  tile(side.run.file, side.at.map, side.at.index, level, row, column);
-
-/** A − B where both have cells. */
-export function differenceTile(
-  a: Side,
-  b: Side,
-  level: number,
-  row: number,
-  column: number,
-): Block | null {
-  const [left, right] = [sideTile(a, level, row, column), sideTile(b, level, row, column)];
-  if (!left || !right) return null;
-  const rows = Math.min(left.rows, right.rows);
-  const columns = Math.min(left.columns, right.columns);
-  const values = new Float32Array(rows * columns);
-  for (let r = 0; r < rows; ++r) {
-    for (let c = 0; c < columns; ++c) {
-      values[r * columns + c] =
-        left.values[r * left.columns + c]! - right.values[r * right.columns + c]!;
-    }
-  }
-  return { values, rows, columns };
+/** Texts of the rows or columns of a map, as two vocabularies write them alike. */
+function textsOf(side: Side, tokens: PromptData['queryTokens'], stored: Positions): string[] {
+  const own: Tokens | undefined = tokens[side.stack as keyof typeof tokens];
+  return pickTexts(own?.texts.map(plainToken) ?? [], stored);
 }
 
-/** Cells that both maps have: tokens are aligned by index. */
-export const commonShape = computed(() => {
-  const a = sideA.value?.at.map.shape;
-  const b = sideB.value?.at.map.shape;
+export const rowTexts = (side: Side): string[] =>
+  textsOf(side, side.prompt.queryTokens, side.at.map.queryPositions);
+export const columnTexts = (side: Side): string[] =>
+  textsOf(side, side.prompt.keyTokens, side.at.map.keyPositions);
+
+export interface Pairing {
+  rows: Alignment;
+  columns: Alignment;
+}
+
+/** Which rows and columns of A and B stand beside each other. */
+export const pairing = computed<Pairing | null>(() => {
+  const [a, b] = [sideA.value, sideB.value];
   if (!a || !b) return null;
-  return {
-    rows: Math.min(a[1], b[1]),
-    columns: Math.min(a[2], b[2]),
-    equal: a[1] === b[1] && a[2] === b[2],
+  const paired = (axis: 1 | 2, texts: (side: Side) => string[]): Alignment => {
+    const [lengthA, lengthB] = [a.at.map.shape[axis], b.at.map.shape[axis]];
+    const [left, right] = [texts(a), texts(b)];
+    const known = left.length === lengthA && right.length === lengthB;
+    if (!known || view.align.value === 'position') return alignByIndex(lengthA, lengthB, 'index');
+    return align(left, right);
   };
+  return { rows: paired(1, rowTexts), columns: paired(2, columnTexts) };
 });
+
+export const pairedShape = computed(() => ({
+  rows: pairing.value?.rows.a.length ?? 0,
+  columns: pairing.value?.columns.a.length ?? 0,
+}));
+
+export type SideName = 'a' | 'b';
+
+const isPlain = ({ by, onlyA, onlyB }: Alignment): boolean =>
+  by === 'index' && onlyA === 0 && onlyB === 0;
+
+/** Whether every row and column of both stands where it is stored. */
+export const isIdentity = computed<boolean>(
+  () => !pairing.value || (isPlain(pairing.value.rows) && isPlain(pairing.value.columns)),
+);
+
+/** Stored row and column of a paired cell, null where the side has no such token. */
+function storedCell(name: SideName, row: number, column: number): [number, number] | null {
+  const pairs = pairing.value;
+  const [r, c] = [pairs?.rows[name][row] ?? -1, pairs?.columns[name][column] ?? -1];
+  return r < 0 || c < 0 ? null : [r, c];
+}
+
+export const sideOf = (name: SideName): Side | null => (name === 'a' ? sideA.value : sideB.value);
+
+/** The stored value of a paired cell: null while it is read, NaN where the side has none. */
+export function pairedValue(name: SideName, row: number, column: number): number | null {
+  const side = sideOf(name);
+  const cell = storedCell(name, row, column);
+  if (!side) return null;
+  if (!cell) return NaN;
+  return cellValue(side.run.file, side.at.map, side.at.index, cell[0], cell[1]);
+}
+
+/** A tile of one side, rows and columns moved to where they are paired; gaps hold 0. */
+export function sideTile(name: SideName, level: number, row: number, column: number): Block | null {
+  const side = sideOf(name);
+  const pairs = pairing.value;
+  if (!side || !pairs) return null;
+  const { map, index } = side.at;
+  if (isIdentity.value) return tile(side.run.file, map, index, level, row, column);
+  const rows = pairs.rows[name].subarray(row * TILE, (row + 1) * TILE);
+  const columns = pairs.columns[name].subarray(column * TILE, (column + 1) * TILE);
+  const values = new Float32Array(rows.length * columns.length);
+  const blocks = new Map<number, Block | null>();
+  const across = Math.ceil(map.shape[2] / TILE);
+  let complete = true;
+  rows.forEach((q, r) => {
+    columns.forEach((k, c) => {
+      if (q < 0 || k < 0) return;
+      const at = Math.floor(q / TILE) * across + Math.floor(k / TILE);
+      let block = blocks.get(at);
+      if (block === undefined) {
+        block = tile(side.run.file, map, index, 1, Math.floor(q / TILE), Math.floor(k / TILE));
+        blocks.set(at, block);
+      }
+      if (!block) complete = false;
+      else values[r * columns.length + c] = block.values[(q % TILE) * block.columns + (k % TILE)]!;
+    });
+  });
+  return complete ? { values, rows: rows.length, columns: columns.length } : null;
+}
+
+/** A − B at full detail. */
+export function differenceTile(row: number, column: number): Block | null {
+  const [left, right] = [sideTile('a', 1, row, column), sideTile('b', 1, row, column)];
+  if (!left || !right) return null;
+  return { ...left, values: left.values.map((value, at) => value - right.values[at]!) };
+}
+
+/** Marks of rows (or columns) that a panel has nothing of; null if there are none. */
+export function gapsOf(pairs: Alignment, panel: SideName | 'difference'): Uint8Array | null {
+  const lacks = (name: SideName, at: number) => pairs[name][at]! < 0;
+  const marks = Uint8Array.from(pairs.a, (_, at) =>
+    panel === 'difference' ? +(lacks('a', at) || lacks('b', at)) : +lacks(panel, at),
+  );
+  return marks.includes(1) ? marks : null;
+}
+
+/** Positions along a panel for masks; a gap has that of the token before. */
+export function positionsOf(pairs: Alignment, name: SideName, stored: Positions): number[] {
+  let last = 0;
+  return Array.from(pairs[name], (index) => {
+    if (index >= 0) last = positionOf(stored, index);
+    return last;
+  });
+}
 
 /** The largest difference of what is here; 1 where the map is too long to be read as a whole. */
 export const largestDifference = computed<number>(() => {
-  const [a, b] = [sideA.value, sideB.value];
-  const shape = commonShape.value;
+  const { rows, columns } = pairedShape.value;
+  const pairs = pairing.value;
   arrivals.value;
-  if (!a || !b || !shape) return 1;
-  const rows = Math.ceil(shape.rows / TILE);
-  const columns = Math.ceil(shape.columns / TILE);
-  if (rows * columns > MAX_TILES / 2) return 1;
+  const [down, across] = [Math.ceil(rows / TILE), Math.ceil(columns / TILE)];
+  if (!pairs || down * across > MAX_TILES / 2) return 1;
+  const gaps = {
+    rows: gapsOf(pairs.rows, 'difference'),
+    columns: gapsOf(pairs.columns, 'difference'),
+  };
   let most = 0;
-  for (let row = 0; row < rows; ++row) {
-    for (let column = 0; column < columns; ++column) {
-      for (const value of differenceTile(a, b, 1, row, column)?.values ?? []) {
+  for (let row = 0; row < down; ++row) {
+    for (let column = 0; column < across; ++column) {
+      const block = differenceTile(row, column);
+      block?.values.forEach((value, i) => {
+        const r = row * TILE + Math.floor(i / block.columns);
+        const c = column * TILE + (i % block.columns);
+        if (gaps.rows?.[r] || gaps.columns?.[c]) return;
         if (Math.abs(value) > most) most = Math.abs(value);
-      }
+      });
     }
   }
   return most || 1;
+});
+
+/** How the texts were put beside each other, where there is something to say. */
+export const pairingWords = computed<string[]>(() => {
+  const pairs = pairing.value;
+  if (!pairs || isIdentity.value) return [];
+  const words = (noun: string, { onlyA, onlyB, by }: Alignment): string[] => {
+    const parts: string[] = [];
+    if (by === 'limit') parts.push(`${noun} differ too much and are aligned by position`);
+    if (onlyA + onlyB > 0) parts.push(`${noun}: ${onlyA} only in A, ${onlyB} only in B (hatched)`);
+    return parts;
+  };
+  return [...words('queries', pairs.rows), ...words('keys', pairs.columns)];
 });

@@ -4,10 +4,10 @@ import { computed, signal } from '@preact/signals';
 import type { Cross } from '../draw/figure';
 import { clampView, fitAll, type Size, type Viewport } from '../draw/viewport';
 import type { Tokens } from '../format/types';
-import { indexOf, indicesOf, pickTexts, positionOf } from '../model/positions';
+import { firstPosition, positionsAt, shownOf, type Axis } from '../model/axis';
 import { findTokens } from '../model/search';
-import { tokenLabel } from '../model/tokens';
-import { headMap } from './map';
+import { tokenLabel, wordLabel } from '../model/tokens';
+import { keyAxis, queryAxis } from './cells';
 import { adjust, choose, view } from './view';
 import { prompt, stack } from './workspace';
 
@@ -16,10 +16,11 @@ export const crosshair = signal<Cross | null>(null);
 /** Size of the map on the screen, for zooming by keys. */
 export const mapSize = signal<Size>({ width: 400, height: 400 });
 
-export const extent = computed(() => {
-  const shape = headMap.value?.map.shape;
-  return { rows: shape?.[1] ?? 0, columns: shape?.[2] ?? 0 };
-});
+/** Rows and columns that are shown. */
+export const extent = computed(() => ({
+  rows: queryAxis.value.count,
+  columns: keyAxis.value.count,
+}));
 
 export const viewport = computed<Viewport>(() => {
   const { rows, columns } = extent.value;
@@ -40,36 +41,56 @@ export function setViewport(next: Viewport, final = false): void {
 const labelsOf = (tokens: Tokens | undefined): string[] =>
   (tokens?.texts ?? []).map((text) => tokenLabel(text));
 
+const queryTokens = computed(() => prompt.value?.queryTokens[stack.value?.stack ?? 'self']);
+const keyTokens = computed(() => prompt.value?.keyTokens[stack.value?.stack ?? 'self']);
+
+/** Texts of all tokens as they are stored, by position. */
+export const queryPieces = computed<readonly string[]>(() => queryTokens.value?.texts ?? []);
+export const keyPieces = computed<readonly string[]>(() => keyTokens.value?.texts ?? []);
+
 /** Labels of all tokens, by position. */
-export const queryTexts = computed<string[]>(() => {
-  const name = stack.value?.stack;
-  return name ? labelsOf(prompt.value?.queryTokens[name]) : [];
-});
+export const queryTexts = computed<string[]>(() =>
+  stack.value ? labelsOf(queryTokens.value) : [],
+);
+export const keyTexts = computed<string[]>(() => (stack.value ? labelsOf(keyTokens.value) : []));
 
-export const keyTexts = computed<string[]>(() => {
-  const name = stack.value?.stack;
-  return name ? labelsOf(prompt.value?.keyTokens[name]) : [];
-});
-
-const stored = computed(() => ({
-  queries: headMap.value?.map.queryPositions ?? null,
-  keys: headMap.value?.map.keyPositions ?? null,
-}));
+/** Texts of an axis as they are stored, pieces of a word put together. */
+function textsAlong(axis: Axis, tokens: Tokens | undefined): string[][] {
+  const texts = tokens?.texts ?? [];
+  if (texts.length === 0) return [];
+  return Array.from({ length: axis.count }, (_, at) =>
+    positionsAt(axis, at).map((position) => texts[position] ?? ''),
+  );
+}
 
 /** Labels of the rows and columns of the map. */
-export const queryLabels = computed(() => pickTexts(queryTexts.value, stored.value.queries));
-export const keyLabels = computed(() => pickTexts(keyTexts.value, stored.value.keys));
+export const queryLabels = computed(() =>
+  textsAlong(queryAxis.value, queryTokens.value).map((texts) => wordLabel(texts)),
+);
+export const keyLabels = computed(() =>
+  textsAlong(keyAxis.value, keyTokens.value).map((texts) => wordLabel(texts)),
+);
 
-/** Position of a row or column. */
-export const queryAt = (row: number): number => positionOf(stored.value.queries, row);
-export const keyAt = (column: number): number => positionOf(stored.value.keys, column);
+/** The whole text of a row or column, for a tooltip. */
+export const queryWhole = (row: number): string =>
+  wholeText(textsAlong(queryAxis.value, queryTokens.value)[row]);
+export const keyWhole = (column: number): string =>
+  wholeText(textsAlong(keyAxis.value, keyTokens.value)[column]);
 
-/** Row of a position, −1 where it is not stored. */
-export const rowOfQuery = (query: number): number => indexOf(stored.value.queries, query);
+const WHOLE = 2000;
+const wholeText = (texts: string[] | undefined): string => wordLabel(texts ?? [], WHOLE);
+
+/** Position of a row or column: of a word that of its first piece. */
+export const queryAt = (row: number): number => firstPosition(queryAxis.value, row);
+export const keyAt = (column: number): number => firstPosition(keyAxis.value, column);
+
+/** All positions of a row or column. */
+export const queriesAt = (row: number): number[] => positionsAt(queryAxis.value, row);
+export const keysAt = (column: number): number[] => positionsAt(keyAxis.value, column);
 
 /** Rows and columns of the positions that are selected. */
-export const selectedRows = computed(() => indicesOf(stored.value.queries, view.queries.value));
-export const selectedColumns = computed(() => indicesOf(stored.value.keys, view.keys.value));
+export const selectedRows = computed(() => shownOf(queryAxis.value, view.queries.value));
+export const selectedColumns = computed(() => shownOf(keyAxis.value, view.keys.value));
 
 export const found = computed(() => ({
   rows: findTokens(queryLabels.value, view.search.value),

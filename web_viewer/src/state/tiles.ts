@@ -6,7 +6,7 @@ import { isStale } from '../io/errors';
 import type { RunReader } from '../io/run_file';
 import { Lru } from '../draw/lru';
 import { TILE } from '../draw/heat_map';
-import type { Block } from '../draw/transform';
+import type { Block, Pool } from '../draw/transform';
 import { client, failWith } from './workspace';
 
 const CACHE_BYTES = 64 * 1024 * 1024;
@@ -26,12 +26,12 @@ export function forgetQueuedTiles(): void {
   client.advance(LANE);
 }
 
-const levelPath = (map: MapInfo, level: number): string =>
+const levelPath = (map: MapInfo, level: number, pool: Pool): string =>
   level === 1
     ? map.path
     : map.path.replace(
         /\/cache\/.*$/,
-        `/attention/${stackOf(map)}/pyramid/${map.layer}/max_${level}`,
+        `/attention/${stackOf(map)}/pyramid/${map.layer}/${pool === 'mean' ? 'mean' : 'max'}_${level}`,
       );
 
 function stackOf(map: MapInfo): string {
@@ -50,9 +50,10 @@ export function tile(
   level: number,
   row: number,
   column: number,
+  pool: Pool = 'max',
   priority = level,
 ): Block | null {
-  const path = levelPath(map, level);
+  const path = levelPath(map, level, pool);
   const key = `${file.id}|${path}|${head}|${row}|${column}`;
   const known = cache.get(key);
   if (known) return known;

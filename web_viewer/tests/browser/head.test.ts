@@ -345,11 +345,11 @@ test(
 );
 
 test(
-  'the mean of the tray is the mean of the stored maps',
+  'the mean of the tray is the mean of the stored maps, and the largest the largest',
   { skip: without('command', 'python') },
   () =>
     withViewer(async (viewer) => {
-      await viewer.open([capture()], '#v=1&s=head&h=1.7&tray=1.7,1.2,0.3&tm=1');
+      await viewer.open([capture()], '#v=1&s=head&h=1.7&tray=1.7,1.2,0.3&tm=mean');
       const maps = [mapOf(capture(), 1, 7), mapOf(capture(), 1, 2), mapOf(capture(), 0, 3)];
       for (const [q, k] of [
         [8, 5],
@@ -358,6 +358,13 @@ test(
       ] as const) {
         const mean = maps.reduce((sum, map) => sum + map[q]![k]!, 0) / maps.length;
         assert.ok(Math.abs((await viewer.value(q, k)) - mean) < 1e-12);
+      }
+      await viewer.page.keyboard.press('h');
+      for (const [q, k] of [
+        [8, 5],
+        [3, 2],
+      ] as const) {
+        assert.equal(await viewer.value(q, k), Math.max(...maps.map((map) => map[q]![k]!)));
       }
       await viewer.page.keyboard.press('h');
       assert.equal(await viewer.value(8, 5), maps[0]![8]![5]);

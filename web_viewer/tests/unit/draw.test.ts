@@ -201,6 +201,7 @@ test('a view of more tiles than the cache holds is refused, not read', () => {
           hideFirst: false,
         },
         transform: RAW,
+        pool: 'max',
       },
       1,
     );

@@ -1,0 +1,154 @@
+/** What is compared: heads, prompts, files, and the heads that a diff names. */
+
+import { h5pyDifference } from '../model/commands';
+import { differencesOf } from '../model/differences';
+import { nameOf, parseHead } from '../model/heads';
+import { plural, short } from '../model/numbers';
+import { safeText } from '../model/tokens';
+import { formatVersus, sideA, sideB, versus, type Side } from '../state/compare';
+import { shownHead } from '../state/selection';
+import { choose, view } from '../state/view';
+import { table } from '../state/heads';
+import { experiments, mainRun, prompt, runs } from '../state/workspace';
+import { copyText, Pick } from '../ui/controls';
+import { ColorPicks } from './overview';
+
+const SHOWN_DIFFERENCES = 8;
+
+/** The heads that a diff of two files names, each a step from its two maps. */
+export function DiffLine() {
+  const found = experiments.value
+    .map(({ run, data }) => ({ run, differences: differencesOf(data) }))
+    .find(({ differences }) => differences !== null);
+  if (!found?.differences) return null;
+  const { a, b, method, metric, heads, equal, undefined: lost } = found.differences;
+  const place = (id: string) => runs.value.findIndex(({ summary }) => summary.root.run_id === id);
+  const [first, second] = [place(a), place(b)];
+  const open = first >= 0 && second >= 0;
+  const show = (head: string) =>
+    choose({
+      mainFile: runs.value[first]!.summary.name,
+      head,
+      versus: `${second}:${prompt.value?.id ?? ''}:${head}`,
+    });
+  return (
+    <p class="diff-line">
+      <span class="muted">
+        {safeText(found.run.summary.name, 40)}: {method} {metric}
+      </span>
+      {heads.slice(0, SHOWN_DIFFERENCES).map(({ head, value }) => (
+        <button key={head} type="button" class="chip" disabled={!open} onClick={() => show(head)}>
+          {head} {short(value, 2)}
+        </button>
+      ))}
+      <span class="muted">
+        {heads.length === 0 && lost === 0 && 'no map differs'}
+        {lost > 0 && `${plural(lost, 'head')} with cells that are not numbers; `}
+        {equal > 0 && heads.length > 0 && `${equal} heads are equal`}
+        {!open && '; open both captures beside it to see their maps'}
+      </span>
+    </p>
+  );
+}
+
+export function CompareToolbar() {
+  const other = versus.value;
+  if (!other) return null;
+  const here = shownHead.value!;
+  const heads = table.value.heads.map((head) => ({ value: nameOf(head), label: nameOf(head) }));
+  const ids = other.run.summary.promptIds;
+  return (
+    <div class="toolbar">
+      <Pick
+        label="A: head"
+        value={nameOf(here)}
+        options={heads}
+        onPick={(head) => choose({ head })}
+      />
+      <Pick
+        label="B: head"
+        value={nameOf(other.head)}
+        options={heads}
+        onPick={(name) =>
+          choose({ versus: formatVersus(other.run, other.promptId, parseHead(name)!) })
+        }
+      />
+      {ids.length > 1 && (
+        <Pick
+          label="prompt"
+          value={other.promptId}
+          options={ids.map((value) => ({ value, label: value }))}
+          onPick={(id) => choose({ versus: formatVersus(other.run, id, other.head) })}
+        />
+      )}
+      {runs.value.length > 1 && (
+        <Pick
+          label="file"
+          value={String(runs.value.indexOf(other.run))}
+          options={runs.value.map(({ summary }, at) => ({
+            value: String(at),
+            label: safeText(summary.name, 30),
+          }))}
+          onPick={(at) => choose({ versus: `${at}:${other.promptId}:${nameOf(other.head)}` })}
+        />
+      )}
+      <button
+        type="button"
+        title="Swap A and B (x)"
+        disabled={other.run !== mainRun.value}
+        onClick={swapSides}
+      >
+        Swap
+      </button>
+      <button
+        type="button"
+        title="Python lines that read both maps"
+        disabled={!sideA.value || !sideB.value}
+        onClick={copyLines}
+      >
+        Copy h5py
+      </button>
+      <span class="spring" />
+      <Pick
+        label="Align"
+        title="Rows and columns of equal tokens beside each other, or of equal positions"
+        value={view.align.value}
+        options={[
+          { value: 'tokens', label: 'tokens' },
+          { value: 'position', label: 'positions' },
+        ]}
+        onPick={(align) => choose({ align: align as 'tokens' })}
+      />
+      <Pick
+        label="Range of A − B"
+        value={view.domain.value === 'unit' ? 'unit' : 'head'}
+        options={[
+          { value: 'unit', label: '−1 to 1' },
+          { value: 'head', label: 'to the largest' },
+        ]}
+        onPick={(domain) => choose({ domain: domain as 'unit' })}
+      />
+      <ColorPicks />
+    </div>
+  );
+}
+
+function copyLines(): void {
+  const [a, b] = [sideA.peek(), sideB.peek()];
+  if (!a || !b) return;
+  const stored = ({ run, at }: Side) => ({ ...run.file.origin(at.map.path), index: at.index });
+  void copyText(h5pyDifference(stored(a), stored(b)), 'Code');
+}
+
+/** A becomes B. A is always of the first file, so only its own heads and prompts can be swapped. */
+export function swapSides(): void {
+  const other = versus.peek();
+  const here = shownHead.peek();
+  const a = sideA.peek();
+  if (!other || !here || !a || other.run !== mainRun.peek()) return;
+  choose({
+    head: nameOf(other.head),
+    prompt: other.promptId,
+    versus: formatVersus(a.run, a.prompt.id, here),
+  });
+}

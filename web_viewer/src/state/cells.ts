@@ -1,0 +1,168 @@
+/** The cells that are shown of a map: stored ones or those of words, and what is drawn of each. */
+
+import { computed } from '@preact/signals';
+import { Lru } from '../draw/lru';
+import { mergedBlock } from '../draw/merge';
+import { TILE } from '../draw/heat_map';
+import { isMasked, type MaskRule } from '../draw/paint';
+import {
+  RAW,
+  sinkFactors,
+  transformBlock,
+  transformed,
+  type Block,
+  type Transform,
+} from '../draw/transform';
+import { endsOf, plainAxis, spanOf, wordAxis, type Axis } from '../model/axis';
+import { pick, positionOf, type Positions } from '../model/positions';
+import { wordNumbers } from '../model/words';
+import type { Tokens } from '../format/types';
+import { drawnLevels, drawnMaps, drawnTile, headMap, isBlend, storedValue } from './map';
+import { currentRows } from './rows';
+import { view } from './view';
+import { mainRun, prompt, stack } from './workspace';
+
+function wordsOf(tokens: Tokens | undefined): Int32Array | null {
+  if (!view.words.value || !tokens) return null;
+  return wordNumbers(tokens, prompt.value?.text ?? '');
+}
+
+/** Number of the word of every piece on either side; null where pieces are not merged. */
+export const wordsOfSides = computed(() => {
+  const name = stack.value?.stack ?? 'self';
+  const [own, other] = [prompt.value?.queryTokens[name], prompt.value?.keyTokens[name]];
+  const queries = wordsOf(own);
+  return { queries, keys: own === other ? queries : wordsOf(other) };
+});
+
+const axisOf = (count: number, stored: Positions, words: Int32Array | null): Axis =>
+  words && words.length > 0 ? wordAxis(count, stored, words) : plainAxis(count, stored);
+
+export const queryAxis = computed<Axis>(() => {
+  const map = headMap.value?.map;
+  return axisOf(map?.shape[1] ?? 0, map?.queryPositions ?? null, wordsOfSides.value.queries);
+});
+
+export const keyAxis = computed<Axis>(() => {
+  const map = headMap.value?.map;
+  return axisOf(map?.shape[2] ?? 0, map?.keyPositions ?? null, wordsOfSides.value.keys);
+});
+
+export const isMerged = computed<boolean>(
+  () => queryAxis.value.begin !== null || keyAxis.value.begin !== null,
+);
+
+/** The transform by positions, for what the file keeps of every query: strongest keys, sums. */
+export const fullTransform = computed<Transform>(() => {
+  if (isBlend.value) return RAW;
+  const rows = currentRows.value;
+  const sink = rows?.columns.get('sink');
+  const hideFirst = !view.sink.value && sink !== undefined;
+  const keyFactor = view.valueWeighted.value ? (rows?.valueNorm ?? null) : null;
+  if (!hideFirst && !keyFactor) return RAW;
+  return {
+    hideFirst,
+    rowFactor: hideFirst ? sinkFactors(sink, rows?.columns.get('learned_sink') ?? null) : null,
+    keyFactor,
+  };
+});
+
+/** The same by rows and columns that are stored. */
+export const transform = computed<Transform>(() => {
+  const full = fullTransform.value;
+  const map = headMap.value?.map;
+  if (full === RAW || !map) return full;
+  const { queryPositions, keyPositions } = map;
+  return {
+    hideFirst: full.hideFirst && positionOf(keyPositions, 0) === 0,
+    rowFactor: full.rowFactor && pick(full.rowFactor, queryPositions),
+    keyFactor: full.keyFactor && pick(full.keyFactor, keyPositions),
+  };
+});
+
+/** Whether nothing is left of a stored row without its first key. */
+const isEmptyRow = (row: number): boolean => Number.isNaN(transform.value.rowFactor?.[row] ?? 1);
+
+/** Rows that are shown of which nothing is left; null if there is none. */
+export const emptyRows = computed<Uint8Array | null>(() => {
+  if (!transform.value.rowFactor) return null;
+  const axis = queryAxis.value;
+  const marks = Uint8Array.from({ length: axis.count }, (_, at) => {
+    const [first, end] = spanOf(axis, at);
+    for (let row = first; row < end; ++row) if (!isEmptyRow(row)) return 0;
+    return 1;
+  });
+  return marks.includes(1) ? marks : null;
+});
+
+export const maskRule = computed<MaskRule>(() => {
+  const map = headMap.value?.map;
+  const [queries, keys] = [endsOf(queryAxis.value), endsOf(keyAxis.value)];
+  const single = keyAxis.value.count > 0 && spanOf(keyAxis.value, 0)[1] === 1;
+  return {
+    causal: map?.causal ?? false,
+    window: map?.window ?? 0,
+    queryPositions: queries.first,
+    queryEnds: queries.last,
+    keyPositions: keys.first,
+    keyEnds: keys.last,
+    hideFirst: transform.value.hideFirst && single,
+    emptyRows: emptyRows.value,
+  };
+});
+
+/** Changes with everything that changes the values that are drawn. */
+export const dataVersion = computed<string>(() => {
+  const at = headMap.value;
+  const parts: unknown[] = [mainRun.value?.file.id, at?.map.path, at?.index];
+  if (isBlend.value) {
+    parts.push(view.trayMode.value);
+    parts.push(...drawnMaps.value.map(({ map, index }) => `${map.path}.${index}`));
+  }
+  if (transform.value !== RAW) {
+    parts.push(currentRows.value?.key, view.sink.value, view.valueWeighted.value);
+  }
+  if (isMerged.value) parts.push('words');
+  return parts.join('|');
+});
+
+const merged = new Lru<Block>(16 * 1024 * 1024);
+
+/** A tile of words, whose pieces have been transformed one by one. */
+function mergedTile(row: number, column: number): Block | null {
+  const key = `${dataVersion.value}|${row}|${column}`;
+  const known = merged.get(key);
+  if (known) return known;
+  const pieces = (r: number, c: number): Block | null => {
+    const block = drawnTile(1, r, c);
+    return block && transformBlock(transform.value, block, r * TILE, c * TILE, 1);
+  };
+  const [rows, columns] = [queryAxis.value, keyAxis.value];
+  const block = mergedBlock(rows, columns, row * TILE, column * TILE, pieces, isEmptyRow);
+  if (block) merged.set(key, block, block.values.byteLength);
+  return block;
+}
+
+/** A tile of what is shown, before `shownTransform`. */
+export function shownTile(level: number, row: number, column: number): Block | null {
+  return isMerged.value ? mergedTile(row, column) : drawnTile(level, row, column);
+}
+
+export const shownTransform = computed<Transform>(() => (isMerged.value ? RAW : transform.value));
+
+/** Words have no coarser levels in a file. */
+export const shownLevels = computed<readonly number[]>(() =>
+  isMerged.value ? [] : drawnLevels.value,
+);
+
+/** What is drawn of a cell; null if masked or unread, NaN where nothing is left of its row. */
+export function shownValue(row: number, column: number): number | null {
+  if (isMasked(maskRule.value, row, column)) return null;
+  if (emptyRows.value?.[row]) return NaN;
+  if (!isMerged.value) {
+    const value = storedValue(row, column);
+    return value === null ? null : transformed(transform.value, value, row, column);
+  }
+  const block = mergedTile(Math.floor(row / TILE), Math.floor(column / TILE));
+  return block ? block.values[(row % TILE) * block.columns + (column % TILE)]! : null;
+}
