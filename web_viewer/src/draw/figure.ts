@@ -5,7 +5,7 @@ import { drawCellNumbers, drawColumnLabels, drawRowLabels } from './axes';
 import { cssColor, inkOn } from './color';
 import type { DrawReport, HeatMapPainter, MapShape, MapStyle, TileLookup } from './heat_map';
 import type { Ink } from './ink';
-import { placeOf, type ScaleSpec } from './scale';
+import { logFloor, placeOf, type ScaleSpec } from './scale';
 import { drawThumbnail, type Thumbnails } from './thumbnails';
 import type { Size, Viewport } from './viewport';
 
@@ -73,6 +73,8 @@ export interface FigureContent {
   /** Tokens that the search found, marked on both axes. */
   found: { rows: readonly number[]; columns: readonly number[] };
   /** Values along the axes, drawn beside and below the map. */
+  /** How the ends of the colour bar are written; null where there is none. */
+  bar: ((value: number) => string) | null;
   rowProfile: Profile | null;
   columnProfile: Profile | null;
 }
@@ -287,6 +289,10 @@ export function drawFigure(
   context.fillText(narrow ? 'key →' : 'key, attended to →', map.x - 16, map.y - 30);
   context.fillText(narrow ? 'query ↓' : 'query, attends from ↓', map.x - 16, map.y - 12);
   drawProfiles(context, ink, layout, content);
+  if (content.bar) {
+    const box = { x: map.x - left + 8, y: layout.bottom.y + 4, width: left - 30, height: 8 };
+    drawColorBar(context, ink, box, scale, content.bar);
+  }
   return report!;
 }
 
@@ -299,17 +305,22 @@ export function drawColorBar(
   endText: (value: number) => string,
 ): void {
   const steps = Math.max(2, Math.round(box.width));
-  const low = scale.diverging ? scale.low : 0;
+  const { low } = scale;
+  const ranks = scale.kind === 'rank' && !scale.diverging;
   for (let i = 0; i < steps; ++i) {
-    const value = low + ((scale.high - low) * (i + 0.5)) / steps;
-    context.fillStyle = cssColor(scale.map, placeOf(scale, value));
+    const share = (i + 0.5) / steps;
+    const place = ranks ? share : placeOf(scale, low + (scale.high - low) * share);
+    context.fillStyle = cssColor(scale.map, place);
     context.fillRect(box.x + i, box.y, 1.5, box.height);
   }
+  const floored = scale.kind === 'log' && !scale.diverging;
+  const least = floored ? `≤ ${endText(logFloor(scale))}` : endText(low);
   context.font = `12px ${ink.font}`;
   context.fillStyle = ink.muted;
   context.textBaseline = 'top';
   context.textAlign = 'left';
-  context.fillText(endText(low), box.x, box.y + box.height + 3);
+  context.fillText(ranks ? 'least' : least, box.x, box.y + box.height + 3);
   context.textAlign = 'right';
-  context.fillText(endText(scale.high), box.x + box.width, box.y + box.height + 3);
+  const most = ranks ? 'most' : endText(scale.high);
+  context.fillText(most, box.x + box.width, box.y + box.height + 3);
 }

@@ -80,6 +80,9 @@ export function isEmpty(
 
 const HATCH_DARK = 0xff6a4fd0;
 const HATCH_LIGHT = 0xffd8d0f4;
+/** Where nothing can be, also on dark paper. */
+const GAP_DARK = 0x80808080;
+const GAP_LIGHT = 0x28808080;
 
 export interface Painted {
   canvas: HTMLCanvasElement;
@@ -110,6 +113,7 @@ export function paintBlock(
   let missing = 0;
   let first: Painted['first'] = null;
   const hatched = (r: number, c: number) => ((r + c) % 2 === 0 ? HATCH_DARK : HATCH_LIGHT);
+  const gap = (r: number, c: number) => ((r + c) % 2 === 0 ? GAP_DARK : GAP_LIGHT);
   const empty = Array.from({ length: block.columns }, (_, c) =>
     isEmpty(rule.emptyColumns, column + c, factor),
   );
@@ -121,7 +125,7 @@ export function paintBlock(
     for (let c = begin; c < end; ++c) {
       const at = r * block.columns + c;
       let pixel = table[halves[2 * at + 1]!]!;
-      if (nothing || empty[c]) pixel = hatched(r, c);
+      if (nothing || empty[c]) pixel = gap(r, c);
       else if (pixel === 0) {
         ++missing;
         first ??= { row: (row + r) * factor, column: (column + c) * factor };

@@ -17,6 +17,9 @@ export interface ScaleSpec {
 /** The log scale begins this far below its top. */
 const LOG_DECADES = 4;
 
+export const logFloor = ({ low, high }: ScaleSpec): number =>
+  Math.max(low, high * 10 ** -LOG_DECADES);
+
 /** Place of a value between 0 and 1. `rankOf` is what the rank scale knows of all values. */
 export function placeOf(
   spec: ScaleSpec,
@@ -32,7 +35,7 @@ export function placeOf(
   const { low, high } = spec;
   if (!(high > low)) return value >= high ? 1 : 0;
   if (spec.kind === 'log') {
-    const floor = Math.max(low, high * 10 ** -LOG_DECADES);
+    const floor = logFloor(spec);
     if (value <= floor) return 0;
     return Math.min(1, Math.log(value / floor) / Math.log(high / floor));
   }

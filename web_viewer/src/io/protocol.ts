@@ -9,6 +9,14 @@ export type Source =
   | { kind: 'url'; url: string }
   | { kind: 'bytes'; bytes: Uint8Array };
 
+export interface LinesOfText {
+  values: Float32Array;
+  columns: number;
+  /** What each line begins with, its last separator included. */
+  heads: string[];
+  separator: string;
+}
+
 /** What can be asked, and what comes back. */
 export interface Operations {
   open: { args: { source: Source }; result: { size: number } };
@@ -19,6 +27,8 @@ export interface Operations {
   attributes: { args: { path: string }; result: Attributes };
   numbers: { args: { path: string; slab?: Slab }; result: NumberData };
   texts: { args: { path: string; slab?: Slab }; result: TextData };
+  /** Rows of numbers as lines of text: of no file, but too slow for the page. */
+  lines: { args: LinesOfText; result: { values: Uint8Array } };
 }
 
 export type OperationName = keyof Operations;

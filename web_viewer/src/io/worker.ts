@@ -4,6 +4,7 @@ import { BytesSource, FileSource, RangeSource, type ByteSource } from './blocks'
 import { IoError } from './errors';
 import { startHdf5 } from './hdf5_module';
 import type { FromWorker, Operations, Request, Source, ToWorker } from './protocol';
+import { linesOfText } from './lines';
 import { RequestQueue } from './queue';
 import { Hdf5Reader } from './reader';
 
@@ -39,6 +40,8 @@ function answer(hdf5: Hdf5Reader, request: Request): unknown {
     case 'close':
       hdf5.close(file);
       return null;
+    case 'lines':
+      return { values: linesOfText(request.args as Operations['lines']['args']) };
     default: {
       const { path, slab } = request.args as Operations['numbers']['args'];
       if (name === 'describe') return hdf5.has(file, path) ? hdf5.describe(file, path) : null;

@@ -1,5 +1,7 @@
 /** Numbers as people read them. */
 
+export { exact } from '../format/exact';
+
 const MINUS = '−';
 
 /** Three significant digits, no exponent in the usual range; `digits` for tighter places. */
@@ -20,16 +22,6 @@ export function short(value: number, digits = 3): string {
 /** With its sign always there, as changes are written. */
 export function signed(value: number, digits = 3): string {
   return value > 0 ? `+${short(value, digits)}` : short(value, digits);
-}
-
-/** Every digit that is stored: the shortest text that reads back as the same 32-bit float. */
-export function exact(value: number): string {
-  if (Number.isNaN(value)) return 'NaN';
-  for (let digits = 1; digits < 10; ++digits) {
-    const text = value.toPrecision(digits);
-    if (Math.fround(Number(text)) === Math.fround(value)) return String(Number(text));
-  }
-  return String(value);
 }
 
 export function interval(low: number, high: number): string {

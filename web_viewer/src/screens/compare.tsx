@@ -134,6 +134,7 @@ function contentOf(panel: Panel, a: Side, b: Side, pairs: Pairing, cross: Cross 
     selectedRows: [],
     selectedColumns: [],
     found: { rows: [], columns: [] },
+    bar: (value: number) => short(value, 2),
     rowProfile: null,
     columnProfile: null,
   };

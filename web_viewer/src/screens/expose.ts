@@ -3,6 +3,8 @@
 import { figureLayout } from '../draw/figure';
 import { extent, viewport } from '../state/focus';
 import { shownValue } from '../state/cells';
+import { mapScale } from '../state/colors';
+import { comparedCell, pairedShape } from '../state/compare';
 import { storedValue } from '../state/map';
 import { currentState } from '../state/view';
 import { table } from '../state/heads';
@@ -42,6 +44,11 @@ export function exposeForTests(): void {
     value: (query: number, key: number) => storedValue(query, key),
     /** What is drawn of a cell, of words or rescaled; null while unknown, or masked. */
     shown: (row: number, column: number) => shownValue(row, column),
+    /** Rows and columns of a comparison, and one cell of it. */
+    compared: (row: number, column: number) => comparedCell(row, column),
+    comparedShape: () => pairedShape.value,
+    /** What the ends of the colours stand for. */
+    range: () => [mapScale.value.low, mapScale.value.high],
     /** The colour of a cell on screen, as red, green, blue, opacity. */
     pixel: (query: number, key: number) => pixelAt(query, key),
   };

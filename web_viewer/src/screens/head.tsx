@@ -89,15 +89,23 @@ function RangePick() {
         title="What the strongest colour stands for"
         value={view.domain.value}
         options={[
-          { value: 'unit', label: '0 to 1' },
-          { value: 'head', label: '0 to largest' },
+          { value: 'unit', label: '0 – 1' },
+          { value: 'head', label: '0 – largest', title: 'to the largest weight of this head' },
           ...(hasLayerRange.value || ['layer', 'all'].includes(view.domain.value)
             ? [
-                { value: 'layer', label: '0 to largest of layer' },
-                { value: 'all', label: '0 to largest of all' },
+                {
+                  value: 'layer',
+                  label: '0 – layer’s',
+                  title: 'to the largest weight of the heads of this layer',
+                },
+                {
+                  value: 'all',
+                  label: '0 – all heads’',
+                  title: 'to the largest weight of all heads',
+                },
               ]
             : []),
-          { value: 'fixed', label: 'from … to …' },
+          { value: 'fixed', label: 'fixed …', title: 'between two numbers' },
         ]}
         onPick={(domain) => choose({ domain: domain as 'unit' })}
       />
@@ -226,7 +234,7 @@ function NoMap() {
 export function HeadScreen() {
   useEffect(() => {
     screenKeys.set('e', () => {
-      if (headMap.peek()) exportPng(2);
+      if (headMap.peek()) void exportPng(2);
       return true;
     });
     screenKeys.set('/', () => {

@@ -3,19 +3,30 @@
 import { drawColorBar, drawFigure, figureLayout } from '../draw/figure';
 import { LIGHT_INK } from '../draw/ink';
 import type { Pen } from '../draw/pen';
+import { spanOf, type Axis } from '../model/axis';
 import { nameOf } from '../model/heads';
-import { exact, short } from '../model/numbers';
+import { short } from '../model/numbers';
+import { indicesOf, positionOf, type Positions } from '../model/positions';
 import { safeText } from '../model/tokens';
-import { extent, keyAt, keyLabels, queryAt, queryLabels, viewport } from '../state/focus';
-import { csv, download, downloadSvg, npy, svgPen } from '../state/export';
-import { mapScale } from '../state/colors';
-import { drawnMaps, headMap, storedValue } from '../state/map';
+import { dataVersion, keyAxis, queryAxis } from '../state/cells';
+import { mapScale, scaleWords } from '../state/colors';
+import { csvField, download, downloadSvg, svgPen } from '../state/export';
+import {
+  mapTable,
+  mayWrite,
+  type Region,
+  type TableFormat,
+  type TableOptions,
+} from '../state/export_map';
+import { extent, keyPieces, keyTexts, queryPieces, queryTexts, viewport } from '../state/focus';
+import { blendName, drawnMaps, headMap, pool, storedValue } from '../state/map';
+import { arrivals } from '../state/tiles';
+import { view } from '../state/view';
 import { say, mainRun, prompt, stack } from '../state/workspace';
 import { copyText, Pick } from '../ui/controls';
 import { figureContent, painter } from './head_map';
 
 const CAPTION = 58;
-const MAX_CELLS = 4_000_000;
 
 function baseName(): string {
   const file = mainRun.peek()?.summary.name.replace(/\.h5$/, '') ?? 'map';
@@ -27,12 +38,14 @@ function captionLines(): [string, string] {
   const run = mainRun.peek()!;
   const { head, map } = headMap.peek()!;
   const means = drawnMaps.peek().map((drawn) => nameOf(drawn.head));
-  const what = means.length > 1 ? `mean of heads ${means.join(', ')}` : `head ${nameOf(head)}`;
+  const what =
+    means.length > 1 ? `${blendName()} of heads ${means.join(', ')}` : `head ${nameOf(head)}`;
   const text = safeText(prompt.peek()?.text ?? '', 90);
   const scale = mapScale.peek();
+  const words = scaleWords.peek() && ` (${scaleWords.peek()})`;
   return [
     `${run.summary.model.name ?? ''} ${what}, ${stack.peek()?.stack} attention. ${text}`,
-    `Scale ${scale.kind}, 0 to ${short(scale.high)}; stored as ${map.mapDtype}. attnscope ${run.summary.root.tool_version ?? ''}`,
+    `Scale ${scale.kind}, ${short(scale.low)} to ${short(scale.high)}${words}; stored as ${map.mapDtype}. attnscope ${run.summary.root.tool_version ?? ''}`,
   ];
 }
 
@@ -45,15 +58,13 @@ function drawAll(pen: Pen, ratio: number): boolean {
   const bottom = bottomOf();
   pen.fillStyle = LIGHT_INK.paper;
   pen.fillRect(0, 0, SIZE.width, bottom + CAPTION);
-  const content = { ...figureContent(), cross: null, preview: null };
+  const content = { ...figureContent(), cross: null, preview: null, bar: null };
   const report = drawFigure(pen, LIGHT_INK, layout, painter, content, ratio);
-  if (report.waiting > 0) {
-    say('The map is still being read; try again in a moment.');
-    return false;
-  }
+  if (report.waiting > 0) return false;
   const [first, second] = captionLines();
+  const kind = pool.peek() === 'mean' ? 'mean' : 'largest';
   const level =
-    report.factor > 1 ? ` One pixel: largest of ${report.factor} × ${report.factor}.` : '';
+    report.factor > 1 ? ` One pixel: ${kind} of ${report.factor} × ${report.factor}.` : '';
   pen.font = `12px ${LIGHT_INK.font}`;
   pen.textAlign = 'left';
   pen.textBaseline = 'top';
@@ -66,6 +77,25 @@ function drawAll(pen: Pen, ratio: number): boolean {
   return true;
 }
 
+/** Draws again with every tile that comes, until all are there. */
+async function drawWhole(draw: () => boolean): Promise<boolean> {
+  const shown = dataVersion.peek();
+  while (!draw()) {
+    say('Waiting for the rest of the map …');
+    const before = arrivals.peek();
+    await new Promise<void>((resolve) => {
+      const stop = arrivals.subscribe((now) => {
+        if (now === before) return;
+        // The subscription is not there yet when it is heard for the first time.
+        queueMicrotask(() => stop());
+        resolve();
+      });
+    });
+    if (dataVersion.peek() !== shown) return false;
+  }
+  return true;
+}
+
 function bottomOf(): number {
   const { rows, columns } = extent.peek();
   const { bottom } = figureLayout(SIZE, columns, rows);
@@ -73,131 +103,170 @@ function bottomOf(): number {
 }
 
 /** A picture of what is seen, at 1, 2 or 4 times the size. */
-export function exportPng(ratio: number): void {
+export async function exportPng(ratio: number): Promise<void> {
   const canvas = document.createElement('canvas');
   canvas.width = SIZE.width * ratio;
   canvas.height = (bottomOf() + CAPTION) * ratio;
   const context = canvas.getContext('2d')!;
   context.scale(ratio, ratio);
-  if (!drawAll(context, ratio)) return;
-  canvas.toBlob((blob) => blob && download(`${baseName()}.png`, blob), 'image/png');
+  const name = `${baseName()}.png`;
+  if (!(await drawWhole(() => drawAll(context, ratio)))) return;
+  canvas.toBlob((blob) => blob && download(name, blob), 'image/png');
 }
 
-/** The same with axes and text as vectors. */
-function exportSvg(): void {
-  const pen = svgPen(SIZE.width, bottomOf() + CAPTION);
-  if (!drawAll(pen, 4)) return;
-  downloadSvg(`${baseName()}.svg`, pen);
+/** The same with axes and text as vectors; the map is one picture at its own resolution. */
+async function exportSvg(): Promise<void> {
+  const name = `${baseName()}.svg`;
+  let pen = svgPen(SIZE.width, bottomOf() + CAPTION);
+  const whole = await drawWhole(() => {
+    pen = svgPen(SIZE.width, bottomOf() + CAPTION);
+    return drawAll(pen, 4);
+  });
+  if (whole) downloadSvg(name, pen);
 }
 
-interface Window {
-  rows: number[];
-  columns: number[];
-  values: Float32Array;
-}
-
-/** The exact stored values of what is seen; null (and a word about it) while some are on the way. */
-function visibleWindow(): Window | null {
-  const { rows, columns } = extent.peek();
+/** Stored rows and columns of what is seen. */
+function visibleRegion(): Region {
   const see = viewport.peek();
-  const span = (begin: number, size: number, count: number) => {
-    const [from, to] = [Math.floor(begin), Math.min(count, Math.ceil(begin + size))];
-    return Array.from({ length: to - from }, (_, i) => from + i);
+  const span = (axis: Axis, begin: number, size: number): [number, number] => {
+    const last = Math.min(axis.count, Math.ceil(begin + size)) - 1;
+    const first = spanOf(axis, Math.floor(begin))[0];
+    return [first, spanOf(axis, last)[1] - first];
   };
-  const window: Window = {
-    rows: span(see.y, see.height, rows),
-    columns: span(see.x, see.width, columns),
-    values: new Float32Array(0),
+  const [row, rows] = span(queryAxis.peek(), see.y, see.height);
+  const [column, columns] = span(keyAxis.peek(), see.x, see.width);
+  return { row, rows, column, columns };
+}
+
+function wholeRegion(): Region {
+  const [, rows, columns] = headMap.peek()!.map.shape;
+  return { row: 0, rows, column: 0, columns };
+}
+
+/** Position and token of stored rows and columns, exact stored values: words are not put together. */
+function tableOptions(region: Region, format: TableFormat): TableOptions {
+  const [queries, keys] = [queryTexts.peek(), keyTexts.peek()];
+  const { queryPositions, keyPositions } = headMap.peek()!.map;
+  // A tab or line break inside a token would shift a table; labels have symbols for both.
+  const field = format === 'csv' ? csvField : String;
+  const separator = format === 'csv' ? ',' : '\t';
+  const titles = ['query', 'query token'];
+  for (let k = region.column; k < region.column + region.columns; ++k) {
+    const position = positionOf(keyPositions, k);
+    titles.push(field(`${position} ${keys[position] ?? ''}`));
+  }
+  return {
+    format,
+    title: titles.join(separator),
+    head: (row) => {
+      const position = positionOf(queryPositions, row);
+      return `${position}${separator}${field(queries[position] ?? '')}${separator}`;
+    },
   };
-  if (window.rows.length * window.columns.length > MAX_CELLS) {
-    say('More than 4 million cells: zoom in first, or read the file with h5py.');
-    return null;
+}
+
+async function tableOf(region: Region, format: TableFormat): Promise<Blob | null> {
+  const run = mainRun.peek();
+  if (!run || !mayWrite(region, format)) return null;
+  return mapTable(run.file, drawnMaps.peek(), region, tableOptions(region, format));
+}
+
+async function exportTable(region: Region, format: TableFormat): Promise<void> {
+  const name = `${baseName()}.${format}`;
+  const blob = await tableOf(region, format);
+  if (blob) download(name, blob);
+}
+
+/** More than this is no use in a clipboard. */
+const MAX_COPIED = 1_000_000;
+const MAX_RECORD = 250_000;
+
+async function copyTsv(): Promise<void> {
+  const region = visibleRegion();
+  if (region.rows * region.columns > MAX_COPIED) {
+    say('More than a million cells: zoom in, or write a file.');
+    return;
   }
-  window.values = new Float32Array(window.rows.length * window.columns.length);
-  let [at, missing] = [0, 0];
-  for (const q of window.rows) {
-    for (const k of window.columns) {
-      const value = storedValue(q, k);
-      if (value === null) ++missing;
-      window.values[at++] = value ?? NaN;
-    }
-  }
-  if (missing === 0) return window;
-  say('The map is still being read; try again in a moment.');
-  return null;
+  const blob = await tableOf(region, 'tsv');
+  if (blob) void copyText((await blob.text()).trimEnd(), 'Table');
 }
 
-function table({ rows, columns, values }: Window): (string | number)[][] {
-  const label = (labels: readonly string[], at: number) => labels[at] ?? '';
-  const head = [
-    'query',
-    'query token',
-    ...columns.map((k) => `${keyAt(k)} ${label(keyLabels.peek(), k)}`),
-  ];
-  const body = rows.map((q, r) => [
-    queryAt(q),
-    label(queryLabels.peek(), q),
-    ...columns.map((_, c) => exact(values[r * columns.length + c]!)),
-  ]);
-  return [head, ...body];
-}
+const hexadecimal = (data: ArrayBuffer): string =>
+  Array.from(new Uint8Array(data), (byte) => byte.toString(16).padStart(2, '0')).join('');
 
-function exportCsv(): void {
-  const window = visibleWindow();
-  if (window) download(`${baseName()}.csv`, new Blob([csv(table(window))], { type: 'text/csv' }));
-}
-
-function copyTsv(): void {
-  const window = visibleWindow();
-  if (!window) return;
-  // A tab or line break inside a token would shift the table; labels have symbols for both.
-  const lines = table(window).map((row) => row.join('\t'));
-  void copyText(lines.join('\n'), 'Table');
-}
-
-function exportNpy(): void {
-  const window = visibleWindow();
-  if (!window) return;
-  const file = npy(window.values, [window.rows.length, window.columns.length]);
-  download(`${baseName()}.npy`, new Blob([file]));
-}
-
-/** The selection with where it comes from. */
-function exportJson(): void {
-  const window = visibleWindow();
+/** The selection, else what is seen, with where it comes from. */
+async function exportJson(): Promise<void> {
   const run = mainRun.peek();
   const at = headMap.peek();
-  if (!window || !run || !at) return;
-  const { root, model, name } = run.summary;
+  if (!run || !at) return;
+  const region = visibleRegion();
+  const range = (first: number, count: number) =>
+    Array.from({ length: count }, (_, i) => first + i);
+  const chosen = (
+    wanted: readonly number[],
+    stored: Positions,
+    [first, count]: [number, number],
+  ) => (wanted.length > 0 ? [...indicesOf(stored, wanted)] : range(first, count));
+  const { queryPositions, keyPositions } = at.map;
+  const rows = chosen(view.queries.peek(), queryPositions, [region.row, region.rows]);
+  const columns = chosen(view.keys.peek(), keyPositions, [region.column, region.columns]);
+  if (rows.length * columns.length > MAX_RECORD) {
+    say('More than 250,000 cells: select some or zoom in, or write a CSV or NPY file.');
+    return;
+  }
+  const name = `${baseName()}.json`;
+  const text = prompt.peek()?.text ?? '';
+  const maps = drawnMaps.peek().map((drawn) => nameOf(drawn.head));
+  const values: (number | null)[][] = [];
+  for (const row of rows) values.push(columns.map((column) => storedValue(row, column)));
+  if (values.some((line) => line.includes(null))) {
+    // What was missing has been asked for by that.
+    await drawWhole(() => rows.every((r) => columns.every((c) => storedValue(r, c) !== null)));
+    return exportJson();
+  }
+  const { root, model, name: file } = run.summary;
+  const position = (stored: Positions) => (index: number) => positionOf(stored, index);
+  const [queries, keys] = [rows.map(position(queryPositions)), columns.map(position(keyPositions))];
+  const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
   const record = {
-    file: name,
+    file,
     run_id: root.run_id,
     tool_version: root.tool_version,
-    model: { name: model.name, weights_sha256: model.weights_sha256 },
-    prompt: { id: prompt.peek()?.id, text: prompt.peek()?.text },
+    git_commit: root.git_commit,
+    model: {
+      name: model.name,
+      config_sha256: model.config_sha256,
+      weights_sha256: model.weights_sha256,
+      tokenizer_sha256: model.tokenizer_sha256,
+    },
+    prompt: { id: prompt.peek()?.id, text, sha256: hexadecimal(hash) },
     dataset: at.map.path,
     index: at.index,
-    heads: drawnMaps.peek().map((drawn) => nameOf(drawn.head)),
-    queries: window.rows.map(queryAt),
-    keys: window.columns.map(keyAt),
-    query_tokens: window.rows.map((q) => queryLabels.peek()[q]),
-    key_tokens: window.columns.map((k) => keyLabels.peek()[k]),
-    values: window.rows.map((_, r) =>
-      Array.from(
-        window.values.subarray(r * window.columns.length, (r + 1) * window.columns.length),
-      ),
-    ),
+    stored_as: at.map.mapDtype,
+    heads: maps,
+    made_of_heads: maps.length > 1 ? view.trayMode.peek() : null,
+    queries,
+    keys,
+    query_tokens: queries.map((q) => queryPieces.peek()[q]),
+    key_tokens: keys.map((k) => keyPieces.peek()[k]),
+    values,
   };
-  download(`${baseName()}.json`, new Blob([JSON.stringify(record)], { type: 'application/json' }));
+  // What is not a number has no place in JSON otherwise.
+  const json = JSON.stringify(record, (_, value: unknown) =>
+    typeof value === 'number' && !Number.isFinite(value) ? String(value) : value,
+  );
+  download(name, new Blob([json], { type: 'application/json' }));
 }
 
-const ACTIONS: Record<string, { label: string; run: () => void }> = {
+const ACTIONS: Record<string, { label: string; run: () => Promise<void> }> = {
   png1: { label: 'PNG', run: () => exportPng(1) },
   png2: { label: 'PNG, 2×', run: () => exportPng(2) },
   png4: { label: 'PNG, 4×', run: () => exportPng(4) },
   svg: { label: 'SVG', run: exportSvg },
-  csv: { label: 'CSV of what is seen', run: exportCsv },
-  npy: { label: 'NPY of what is seen', run: exportNpy },
+  csv: { label: 'CSV of what is seen', run: () => exportTable(visibleRegion(), 'csv') },
+  npy: { label: 'NPY of what is seen', run: () => exportTable(visibleRegion(), 'npy') },
+  csvAll: { label: 'CSV of the whole map', run: () => exportTable(wholeRegion(), 'csv') },
+  npyAll: { label: 'NPY of the whole map', run: () => exportTable(wholeRegion(), 'npy') },
   json: { label: 'JSON with provenance', run: exportJson },
   tsv: { label: 'Copy as table', run: copyTsv },
 };
@@ -212,7 +281,7 @@ export function ExportMenu() {
         { value: '', label: 'Export …' },
         ...Object.entries(ACTIONS).map(([value, { label }]) => ({ value, label })),
       ]}
-      onPick={(name) => ACTIONS[name]?.run()}
+      onPick={(name) => void ACTIONS[name]?.run()}
     />
   );
 }

@@ -7,7 +7,7 @@ import { HeatMapPainter, type DrawReport } from '../draw/heat_map';
 import type { Ink } from '../draw/ink';
 import { RAW } from '../draw/transform';
 import { zoomAt, type Size } from '../draw/viewport';
-import { plural } from '../model/numbers';
+import { plural, short } from '../model/numbers';
 import { sumsOver } from '../model/axis';
 import { pick } from '../model/positions';
 import {
@@ -118,6 +118,7 @@ export function figureContent() {
     selectedRows: selectedRows.value,
     selectedColumns: selectedColumns.value,
     found: found.value,
+    bar: short,
     ...profiles(rows, columns),
   };
 }

@@ -157,8 +157,10 @@ export const shownLevels = computed<readonly number[]>(() =>
 
 /** What is drawn of a cell; null if masked or unread, NaN where nothing is left of its row. */
 export function shownValue(row: number, column: number): number | null {
-  if (isMasked(maskRule.value, row, column)) return null;
-  if (emptyRows.value?.[row]) return NaN;
+  const nothing = emptyRows.value?.[row] === 1;
+  const rule = nothing ? { ...maskRule.value, hideFirst: false } : maskRule.value;
+  if (isMasked(rule, row, column)) return null;
+  if (nothing) return NaN;
   if (!isMerged.value) {
     const value = storedValue(row, column);
     return value === null ? null : transformed(transform.value, value, row, column);

@@ -161,6 +161,21 @@ export function pairedValue(name: SideName, row: number, column: number): number
   return cellValue(side.run.file, side.at.map, side.at.index, cell[0], cell[1]);
 }
 
+/** A cell of the three panels, as it is drawn; null while it is read. */
+export function comparedCell(row: number, column: number) {
+  const [a, b] = [pairedValue('a', row, column), pairedValue('b', row, column)];
+  const block = differenceTile(Math.floor(row / TILE), Math.floor(column / TILE));
+  if (a === null || b === null || !block || !pairing.value) return null;
+  const { rows, columns } = pairing.value;
+  return {
+    query: [rows.a[row]!, rows.b[row]!],
+    key: [columns.a[column]!, columns.b[column]!],
+    a,
+    b,
+    difference: block.values[(row % TILE) * block.columns + (column % TILE)]!,
+  };
+}
+
 /** A tile of one side, rows and columns moved to where they are paired; gaps hold 0. */
 export function sideTile(name: SideName, level: number, row: number, column: number): Block | null {
   const side = sideOf(name);

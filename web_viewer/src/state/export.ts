@@ -32,16 +32,14 @@ export function csvField(value: string | number): string {
 export const csv = (rows: (string | number)[][]): string =>
   rows.map((row) => `${row.map(csvField).join(',')}\n`).join('');
 
-/** The array format of NumPy, version 1.0, little-endian 32-bit floats. */
-export function npy(values: Float32Array, shape: readonly number[]): Uint8Array<ArrayBuffer> {
+/** What a file of NumPy begins with, version 1.0, for little-endian 32-bit floats. */
+export function npyHeader(shape: readonly number[]): Uint8Array<ArrayBuffer> {
   const extents = shape.length === 1 ? `${shape[0]},` : shape.join(', ');
   const dictionary = `{'descr': '<f4', 'fortran_order': False, 'shape': (${extents}), }`;
   // Magic, version and length take 10 bytes; data begins at a multiple of 64.
   const length = Math.ceil((10 + dictionary.length + 1) / 64) * 64 - 10;
-  const header = `${dictionary.padEnd(length - 1)}\n`;
-  const out = new Uint8Array(10 + length + values.byteLength);
+  const out = new Uint8Array(10 + length);
   out.set([0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59, 1, 0, length & 0xff, length >> 8]);
-  out.set(new TextEncoder().encode(header), 10);
-  out.set(new Uint8Array(values.buffer, values.byteOffset, values.byteLength), 10 + length);
+  out.set(new TextEncoder().encode(`${dictionary.padEnd(length - 1)}\n`), 10);
   return out;
 }

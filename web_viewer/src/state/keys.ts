@@ -3,6 +3,7 @@
 import { SEQUENTIAL } from '../draw/color';
 import { SCALES } from '../draw/scale';
 import { nameOf } from '../model/heads';
+import { cancelExport } from './export_map';
 import { SCREENS } from './hash';
 import { shownHead, stepHead, toggleTray } from './selection';
 import { choose, view } from './view';
@@ -15,7 +16,7 @@ export const KEYS: readonly { keys: string; what: string }[] = [
     what: 'previous, next head; layer above, below (in a map: move the crosshair)',
   },
   { keys: 'Enter', what: 'open the selected head' },
-  { keys: 'Esc', what: 'clear a selection, else go back to the overview' },
+  { keys: 'Esc', what: 'stop an export; clear a selection; go back to the overview' },
   { keys: 't', what: 'overview: maps, statistic, effect, table' },
   { keys: '[ ]', what: 'sort by the previous, next statistic' },
   { keys: 'm b v', what: 'head: map, lines, text' },
@@ -44,6 +45,7 @@ function cycleSort(step: number): void {
 }
 
 function escape(): void {
+  if (cancelExport()) return;
   if (view.queries.peek().length > 0 || view.keys.peek().length > 0)
     choose({ queries: [], keys: [] });
   else if (view.brush.peek().length > 0) choose({ brush: [] });

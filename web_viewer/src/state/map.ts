@@ -61,7 +61,7 @@ export const isBlend = computed<boolean>(() => drawnMaps.value.length > 1);
 export const blendName = (): string => (view.trayMode.value === 'max' ? 'largest' : 'mean');
 
 /** One value of those of several heads. */
-function blended(values: readonly number[]): number {
+export function blended(values: readonly number[]): number {
   if (values.length === 1) return values[0]!;
   const most = view.trayMode.value === 'max';
   let out = most ? -Infinity : 0;

@@ -3,6 +3,7 @@
 import { computed, signal } from '@preact/signals';
 import { JoinedFile } from '../io/joined_file';
 import { bytes, plural } from '../model/numbers';
+import { exportProgress } from './export_map';
 import { table } from './heads';
 import { promptMeans } from './prompts';
 import { mainRun } from './workspace';
@@ -11,6 +12,7 @@ import { mainRun } from './workspace';
 export const viewStatus = signal('');
 
 export const status = computed(() => {
+  if (exportProgress.value) return exportProgress.value;
   if (viewStatus.value) return viewStatus.value;
   const run = mainRun.value;
   if (!run) return '';

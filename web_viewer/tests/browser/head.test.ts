@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { colorTable } from '../../src/draw/color';
 import { placeOf } from '../../src/draw/scale';
@@ -186,31 +185,6 @@ test('without the first token, rows sum to one', { skip: without('command', 'pyt
   }),
 );
 
-test('the exported table holds the stored values', { skip: without('command', 'python') }, () =>
-  withViewer(async (viewer) => {
-    await viewer.open([capture()], '#v=1&s=head&h=0.3');
-    await viewer.value(8, 8);
-    const waiting = viewer.page.waitForEvent('download');
-    await viewer.page.getByLabel('Export').selectOption('csv');
-    const lines = readFileSync(await (await waiting).path(), 'utf8')
-      .trim()
-      .split('\n');
-    const expected = mapOf(capture(), 0, 3);
-    assert.equal(lines.length, expected.length + 1);
-    lines.slice(1).forEach((line, q) => {
-      const values = line
-        .split(',')
-        .slice(-expected.length)
-        .map((text) => Math.fround(Number(text)));
-      assert.deepEqual(values, expected[q]);
-    });
-    const picture = viewer.page.waitForEvent('download');
-    await viewer.page.getByLabel('Export').selectOption('png2');
-    const png = readFileSync(await (await picture).path());
-    assert.deepEqual([png.readUInt32BE(16), png.subarray(1, 4).toString()], [1800, 'PNG']);
-  }),
-);
-
 test(
   'a long map: coarse where it must be, never below the largest cell, exact when near',
   {
@@ -369,25 +343,6 @@ test(
       await viewer.page.keyboard.press('h');
       assert.equal(await viewer.value(8, 5), maps[0]![8]![5]);
     }),
-);
-
-test('the picture with vectors holds the tokens as text', { skip: without('command') }, () =>
-  withViewer(async (viewer) => {
-    await viewer.open([capture()], '#v=1&s=head&h=1.7');
-    await viewer.value(8, 8);
-    const waiting = viewer.page.waitForEvent('download');
-    await viewer.page.getByLabel('Export').selectOption('svg');
-    const svg = readFileSync(await (await waiting).path(), 'utf8');
-    assert.match(svg, />·river<\/text>/);
-    assert.match(svg, /head 1\.7, self attention/);
-    assert.match(svg, /<image [^>]*href="data:image\/png;base64,/);
-    // A parser of XML takes it.
-    const root = await viewer.page.evaluate(
-      (text) => new DOMParser().parseFromString(text, 'image/svg+xml').documentElement.tagName,
-      svg,
-    );
-    assert.equal(root, 'svg');
-  }),
 );
 
 test(

@@ -17,10 +17,23 @@ export interface Shown {
   [field: string]: unknown;
 }
 
+export interface ComparedCell {
+  /** Stored rows (columns) of A and B, −1 where one has no such token. */
+  query: number[];
+  key: number[];
+  a: number;
+  b: number;
+  difference: number;
+}
+
 interface Surface {
   state(): Shown;
   value(query: number, key: number): number | null;
   pixel(query: number, key: number): number[] | null;
+  shown(row: number, column: number): number | null;
+  range(): number[];
+  comparedShape(): { rows: number; columns: number };
+  compared(row: number, column: number): ComparedCell | null;
 }
 
 declare global {

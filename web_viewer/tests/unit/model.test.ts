@@ -18,10 +18,10 @@ import { exact, pText, short, signed, tabular } from '../../src/model/numbers';
 import { indexOf, indicesOf, pick, positionOf } from '../../src/model/positions';
 import { findPrompts, meansOver, sortPrompts, topPrompts } from '../../src/model/prompts';
 import { arraysOf, describeUnit, resultGrid, sortedUnits } from '../../src/model/results';
-import { csvField, npy } from '../../src/state/export';
+import { csvField, npyHeader } from '../../src/state/export';
 import { rankCorrelation, ranks } from '../../src/model/rank';
 import { findTokens } from '../../src/model/search';
-import { safeText, tokenLabel } from '../../src/model/tokens';
+import { safeText, tokenLabel, tokenText, wordLabel } from '../../src/model/tokens';
 import type { ExperimentData } from '../../src/format/types';
 import { h5py, without } from '../support/fixtures';
 
@@ -409,6 +409,16 @@ test('tokens are text, whatever is in them', () => {
   assert.equal(tokenLabel('x'.repeat(100)).length, 25);
   assert.equal(safeText('a'.repeat(1e6), 10), `${'a'.repeat(10)}…`);
   assert.equal(safeText('<b>&'), '<b>&');
+  // Direction marks, tags and halves of characters, wherever they stand.
+  for (const mark of ['\u061c', '\u2067', '\u{e0041}', '\ufff9', '\u2028', '\ud83d']) {
+    const code = mark.codePointAt(0)!.toString(16).toUpperCase();
+    assert.equal(safeText(`a${mark}b`), `a‹${code.padStart(4, '0')}›b`);
+  }
+  assert.equal(safeText(`abc${'🙂'.repeat(9)}`, 6), 'abc🙂…', 'a cut leaves characters whole');
+  assert.equal(tokenLabel('ĉĊ'), '⇥⏎');
+  assert.equal(wordLabel(['Ġun', 'bel', 'iev', 'able']), '·unbelievable');
+  assert.equal(wordLabel(['un', '##happy']), 'unhappy');
+  assert.equal(tokenText(`<b>${'x'.repeat(2 ** 20)}`).length, 401);
 });
 
 test('tokens are found by part, with case only if capitals are typed', () => {
@@ -448,7 +458,8 @@ test('prompts are found by all words in any column, and ordered with numbers as 
 });
 
 test('NumPy reads what is exported', { skip: without('python') }, () => {
-  const file = npy(Float32Array.from([1, 2.5, -3, 4, 5, 6]), [2, 3]);
+  const values = new Uint8Array(Float32Array.from([1, 2.5, -3, 4, 5, 6]).buffer);
+  const file = Uint8Array.from([...npyHeader([2, 3]), ...values]);
   const read = h5py<number[][]>(
     'import base64, io; print(json.dumps(np.load(io.BytesIO(base64.b64decode(sys.argv[1]))).tolist()))',
     Buffer.from(file).toString('base64'),
@@ -458,6 +469,27 @@ test('NumPy reads what is exported', { skip: without('python') }, () => {
     [4, 5, 6],
   ]);
   assert.equal(csvField('a,"b"'), '"a,""b"""');
+});
+
+test('32-bit floats as text are those that NumPy writes', { skip: without('python') }, () => {
+  const bits = [
+    1, 2, 0x7fffff, 0x800000, 0x3f7fffff, 0x3dcccccd, 0x7f7fffff, 0x3eaaaaab, 0x34000000,
+  ];
+  for (let at = 0; at < 2000; ++at) bits.push((at * 2654435761) % 0x7f800000);
+  const floats = new Float32Array(Uint32Array.from(bits).buffer);
+  const texts = h5py<string[]>(
+    'v = np.array(json.loads(sys.argv[1]), "u4").view("f4"); print(json.dumps([np.format_float_scientific(x) for x in v]))',
+    JSON.stringify(bits),
+  );
+  floats.forEach((value, at) => {
+    const text = exact(value);
+    assert.equal(Math.fround(Number(text)), value);
+    // Of two texts equally short and near, either will do.
+    const digits = (number: string) =>
+      number.replace(/e.*|[.-]/g, '').replace(/^0+|0+$/g, '').length;
+    assert.equal(digits(Number(text).toExponential()), digits(texts[at]!), text);
+  });
+  assert.deepEqual([0, NaN, -Infinity, -0.1].map(exact), ['0', 'NaN', '-Infinity', '-0.1']);
 });
 
 test('results of any axes become grids with the names of the units', () => {
@@ -500,12 +532,12 @@ test('a diff names the heads that differ, the largest first', () => {
   const data = experiment(false);
   data.attributes = { kind: 'diff', metric: '|b - a|' };
   data.axes = ['cell'];
-  data.cells = [0, 1, 2].map((head) => `blocks.1.attn.hook_pattern/${head}`);
+  data.cells = [0, 1, 2, 3].map((head) => `blocks.1.attn.hook_pattern/${head}`);
   data.cells.push('blocks.1.hook_resid_pre');
-  data.heads = [0, 1, 2, -1];
+  data.heads = [0, 1, 2, 3, -1];
   data.methods = ['largest', 'mean'];
-  const values = Float64Array.from([0, 0.25, 0.5, 9, 0, 0.1, 0.2, 3]);
-  data.numbers = { effect: { shape: [2, 4], dtype: 'f64', values } };
+  const values = Float64Array.from([0, 0.25, 0.5, NaN, 9, 0, 0.1, 0.2, NaN, 3]);
+  data.numbers = { effect: { shape: [2, 5], dtype: 'f64', values } };
   data.texts = { spec_json: ['{"a":{"run_id":"x"},"b":{"run_id":"y"}}'] };
   assert.deepEqual(differencesOf(data), {
     a: 'x',
@@ -517,6 +549,7 @@ test('a diff names the heads that differ, the largest first', () => {
       { head: '1.1', value: 0.25 },
     ],
     equal: 1,
+    undefined: 1,
   });
   assert.equal(differencesOf(experiment(true)), null);
 });

@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { withViewer, type ComparedCell, type Viewer } from '../support/browser';
+import { capture, command, folder, h5py, half, several, without } from '../support/fixtures';
+
+interface Stored {
+  tokens: string[];
+  map: number[][];
+}
+
+/** Tokens and one map of a prompt, as h5py reads them. */
+const stored = (path: string, prompt: string, layer: number, head: number): Stored =>
+  h5py<Stored>(
+    `with h5py.File(sys.argv[1]) as f:
+    p = f["prompts"][sys.argv[2]]
+    m = p["cache"]["blocks.%s.attn.hook_pattern" % sys.argv[3]][int(sys.argv[4])]
+    print(json.dumps({"tokens": [t.decode() for t in p["tokens/text"][:]], "map": m.astype("f8").tolist()}))`,
+    path,
+    prompt,
+    String(layer),
+    String(head),
+  );
+
+/** Length of the longest common subsequence of two lists, by the table of all prefixes. */
+const commonLength = (a: readonly string[], b: readonly string[]): number =>
+  h5py<number>(
+    `a, b = json.loads(sys.argv[1]), json.loads(sys.argv[2])
+t = np.zeros((len(a) + 1, len(b) + 1), int)
+for i, x in enumerate(a):
+    for j, y in enumerate(b):
+        t[i + 1, j + 1] = t[i, j] + 1 if x == y else max(t[i, j + 1], t[i + 1, j])
+print(int(t[-1, -1]))`,
+    JSON.stringify(a),
+    JSON.stringify(b),
+  );
+
+async function compared(viewer: Viewer): Promise<ComparedCell[][]> {
+  const cells = await viewer.page.waitForFunction(() => {
+    const { rows, columns } = window.__attnscope.comparedShape();
+    if (rows === 0) return null;
+    const out = Array.from({ length: rows }, (_, r) =>
+      Array.from({ length: columns }, (_, c) => window.__attnscope.compared(r, c)),
+    );
+    return out.every((row) => row.every((cell) => cell !== null)) ? out : null;
+  });
+  return (await cells.jsonValue()) as ComparedCell[][];
+}
+
+const status = (viewer: Viewer) => viewer.page.locator('.bottom .status').innerText();
+
+test(
+  'texts that differ are aligned by their tokens, and A − B is the difference of stored values',
+  { skip: without('command', 'python') },
+  () =>
+    withViewer(async (viewer) => {
+      const [a, b] = [stored(several(), 'p000000', 1, 7), stored(several(), 'p000005', 2, 4)];
+      await viewer.open([several()], '#v=1&s=compare&p=p000000&h=1.7&vs=0:p000005:2.4');
+      const cells = await compared(viewer);
+      const pairs = cells.filter(([cell]) => cell!.query[0]! >= 0 && cell!.query[1]! >= 0);
+      assert.equal(pairs.length, commonLength(a.tokens, b.tokens));
+      const [onlyA, onlyB] = [a.tokens.length - pairs.length, b.tokens.length - pairs.length];
+      assert.equal(cells.length, pairs.length + onlyA + onlyB);
+      assert.match(
+        await status(viewer),
+        new RegExp(
+          `queries: ${onlyA} only in A, ${onlyB} only in B \\(hatched\\) · keys: ${onlyA}`,
+        ),
+      );
+      for (const { query, key, ...cell } of cells.flat()) {
+        const [qa, qb] = query as [number, number];
+        const [ka, kb] = key as [number, number];
+        if (qa >= 0 && ka >= 0) assert.equal(cell.a, a.map[qa]![ka]);
+        if (qb >= 0 && kb >= 0) assert.equal(cell.b, b.map[qb]![kb]);
+        if (Math.min(qa, qb, ka, kb) < 0) continue;
+        assert.equal(a.tokens[qa], b.tokens[qb]);
+        assert.equal(cell.difference, Math.fround(a.map[qa]![ka]! - b.map[qb]![kb]!));
+      }
+      // Aligned by position, only what is longer is left over.
+      await viewer.page
+        .locator('label.pick', { hasText: 'Align' })
+        .locator('select')
+        .selectOption('position');
+      const longer = Math.max(a.tokens.length, b.tokens.length);
+      await viewer.page.waitForFunction(
+        (rows) => window.__attnscope.comparedShape().rows === rows,
+        longer,
+      );
+      assert.equal((await viewer.state()).align, 'position');
+      const [first] = (await compared(viewer))[2]!;
+      assert.deepEqual(first!.query, [2, 2]);
+    }),
+);
+
+test(
+  'zoom and crosshair are of all three panels, and what is pointed at is said with both values',
+  { skip: without('command', 'python') },
+  () =>
+    withViewer(async (viewer) => {
+      const { page } = viewer;
+      const [a, b] = [stored(several(), 'p000000', 1, 7), stored(several(), 'p000001', 1, 7)];
+      await viewer.open([several()], '#v=1&s=compare&p=p000000&h=1.7&vs=0:p000001:1.7&al=position');
+      await compared(viewer);
+      const read = async (panel: number) => {
+        const box = (await page.locator('.compare-panel canvas').nth(panel).boundingBox())!;
+        await page.mouse.move(box.x + box.width * 0.45, box.y + box.height * 0.5);
+        await page.waitForFunction(() =>
+          /query \d.*A − B/.test(document.querySelector('.compare-readout')?.textContent ?? ''),
+        );
+        return page.locator('.compare-readout').innerText();
+      };
+      const line = await read(0);
+      assert.equal(await read(2), line, 'the same place of any panel is the same cell');
+      const numbers = /^query (\d+) .* → key (\d+) .*: A ([\d.e-]+), B ([\d.e-]+),/.exec(line)!;
+      const [q, k, left, right] = numbers.slice(1).map(Number) as [number, number, number, number];
+      assert.equal(Math.fround(left), a.map[q]![k]);
+      assert.equal(Math.fround(right), b.map[q]![k]);
+      await page.mouse.wheel(0, -300);
+      await page.waitForFunction(() => (window.__attnscope.state().zoom as number[]).length === 4);
+      await page.keyboard.press('x');
+      const { prompt, versus, zoom } = await viewer.state();
+      assert.deepEqual([prompt, versus], ['p000001', '0:p000000:1.7']);
+      assert.equal((zoom as number[]).length, 4, 'sides are swapped under the same window');
+    }),
+);
+
+test('what a diff found opens the maps of both files', { skip: without('command', 'python') }, () =>
+  withViewer(async (viewer) => {
+    const path = join(folder, 'diff.h5');
+    const files = [capture(), half()];
+    if (!existsSync(path))
+      execFileSync(command!, ['diff', ...files, '-o', path], { stdio: 'pipe' });
+    const { page } = viewer;
+    await viewer.open([path, ...files], '#v=1&s=compare');
+    const first = page.locator('.diff-line .chip').first();
+    await first.waitFor();
+    const [name, value] = (await first.innerText()).split(' ');
+    await first.click();
+    const [layer, head] = name!.split('.').map(Number);
+    const [a, b] = files.map((file) => stored(file, 'p000000', layer!, head!).map);
+    const cells = await compared(viewer);
+    let most = 0;
+    cells.forEach((row, q) =>
+      row.forEach((cell, k) => {
+        assert.deepEqual([cell.a, cell.b], [a![q]![k], b![q]![k]]);
+        most = Math.max(most, Math.abs(cell.difference));
+      }),
+    );
+    const expected = h5py<number>(
+      `with h5py.File(sys.argv[1]) as f:
+    e = f["experiments"]; print(float(e[sorted(e)[0]]["effect"][0].max()))`,
+      path,
+    );
+    assert.ok(Math.abs(most - expected) < 1e-12, `${most} ${expected} ${value}`);
+  }),
+);

@@ -1,0 +1,326 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { withViewer, type Viewer } from '../support/browser';
+import { capture, h5py, without, writtenByH5py } from '../support/fixtures';
+
+/** Waits until every cell of a map is read, and returns what is drawn; null where masked. */
+async function shownMap(viewer: Viewer, rows: number, columns: number) {
+  const handle = await viewer.page.waitForFunction(
+    ([height, width]) => {
+      const out = Array.from({ length: height! }, (_, r) =>
+        Array.from({ length: width! }, (_, c) => window.__attnscope.shown(r, c)),
+      );
+      // Wholly masked is only what has not been read yet.
+      return out.at(-1)!.at(-1) === null ? null : out.map((row) => row.map(String));
+    },
+    [rows, columns],
+  );
+  const texts = (await handle.jsonValue()) as string[][];
+  return texts.map((row) => row.map((text) => (text === 'null' ? null : Number(text))));
+}
+
+/** A file of pieces with offsets, statistics of rows and lengths of values. */
+const pieces = (): string =>
+  writtenByH5py(
+    'pieces.h5',
+    `f.attrs["schema"] = np.bytes_(b"attnscope/1"); f.attrs["schema_version"] = [1, 0]
+f.attrs["kind"] = np.bytes_(b"capture")
+p = f.create_group("prompts/p000000"); p["text"] = np.bytes_("Unglaublich, Ölkännchen sah blau aus".encode())
+texts = ["<s>", "Un", "glaub", "lich", ",", " Öl", "känn", "chen", " sah", " bl", "au", " aus"]
+p["tokens/text"] = np.array([t.encode() for t in texts])
+ends = np.cumsum([len(t) for t in texts[1:]])
+p["tokens/char_offsets"] = np.array([[-1, -1]] + [[e - len(t), e] for t, e in zip(texts[1:], ends)], dtype="i4")
+T = len(texts)
+m = np.tril(np.random.default_rng(5).random((2, T, T))); m[:, 5, 1:] = 0; m /= m.sum(-1, keepdims=True)
+m = m.astype("f4")
+d = p.create_dataset("cache/blocks.0.attn.hook_pattern", data=m)
+d.attrs["causal"] = 1; d.attrs["map_dtype"] = np.bytes_(b"f32"); d.attrs["row_sum"] = np.bytes_(b"one")
+a = p.create_group("attention/self")
+a["layers"] = np.array([0]); a["n_heads"] = np.array([2])
+s = a.create_dataset("head_stats", data=np.full((1, 2, 1), 0.5, dtype="f4")); s.attrs["names"] = np.array([b"entropy"])
+r = a.create_dataset("row_stats", data=np.stack([m.max(-1), m[:, :, 0]], -1)[None].astype("f4"))
+r.attrs["names"] = np.array([b"max", b"sink"])
+a["value_norm"] = np.random.default_rng(6).random((1, 2, T), dtype="f4") * 3
+a["key_sum"] = m.sum(1)[None]
+order = np.argsort(-m, axis=-1, kind="stable")[:, :, :4]
+a["topk_index"] = order[None].astype("i4"); a["topk_value"] = np.take_along_axis(m, order, -1)[None]
+a["overview"] = np.round(255 * np.sqrt(m))[None].astype("u1")`,
+  );
+
+/** First piece of every word of that text, and where the last ends. */
+const WORDS = [0, 1, 5, 8, 9, 11, 12];
+
+/** What is to be drawn, by NumPy. */
+const expected = (head: number, options: { sink: boolean; value: boolean; words: boolean }) =>
+  h5py<(number | null)[][]>(
+    `o = json.loads(sys.argv[3])
+with h5py.File(sys.argv[1]) as f:
+    p = f["prompts/p000000"]; h = int(sys.argv[2])
+    m = p["cache/blocks.0.attn.hook_pattern"][h].astype("f8"); v = p["attention/self/value_norm"][0, h].astype("f8")
+alive = np.ones(len(m), bool)
+if not o["sink"]:
+    alive = m[:, 0] < 1 - 1e-6
+    m[:, 0] = 0; m[alive] /= m[alive].sum(-1, keepdims=True); m[~alive] = np.nan
+if o["value"]: m = m * v
+cut = json.loads(sys.argv[4]) if o["words"] else list(range(len(m) + 1))
+out = []
+for a, b in zip(cut, cut[1:]):
+    rows = m[a:b][alive[a:b]]
+    line = [rows[:, c:d].sum(-1).mean() if len(rows) else np.nan for c, d in zip(cut, cut[1:])]
+    out.append([None if np.isnan(x) else float(x) for x in line])
+print(json.dumps(out))`,
+    pieces(),
+    String(head),
+    JSON.stringify(options),
+    JSON.stringify(WORDS),
+  );
+
+for (const words of [false, true]) {
+  for (const sink of [true, false]) {
+    for (const value of [false, true]) {
+      const named = [
+        words ? 'words' : 'pieces',
+        sink ? 'with the first token' : 'without the first token',
+        value ? 'weighed by value' : 'as stored',
+      ].join(', ');
+      test(
+        `${named}: every cell is what NumPy makes of the file`,
+        { skip: without('python') },
+        () =>
+          withViewer(async (viewer) => {
+            const wanted = expected(1, { sink, value, words });
+            const flags = `${words ? '&wd=1' : ''}${sink ? '' : '&sink=0'}${value ? '&vw=1' : ''}`;
+            await viewer.open([pieces()], `#v=1&s=head&h=0.1${flags}`);
+            await viewer.page.locator('.head-map').waitFor();
+            await viewer.page.waitForFunction(
+              (off) => off || !document.querySelector('input[type=checkbox]:disabled'),
+              sink && !value,
+            );
+            const shown = await shownMap(viewer, wanted.length, wanted.length);
+            shown.forEach((row, q) => {
+              let sum = 0;
+              row.forEach((cell, k) => {
+                const right = wanted[q]![k]!;
+                if (cell === null) {
+                  assert.ok(k > q || (k === 0 && !sink), `masked at ${q},${k}`);
+                  return;
+                }
+                if (right === null) assert.ok(Number.isNaN(cell), `nothing is left at ${q},${k}`);
+                else assert.ok(Math.abs(cell - right) < 2e-6, `${q},${k}: ${cell}, not ${right}`);
+                sum += cell;
+              });
+              if (!value && !Number.isNaN(sum))
+                assert.ok(Math.abs(sum - 1) < 1e-5, `row ${q}: ${sum}`);
+            });
+            if (!sink) {
+              // Rows 0 and 5 see nothing but the first token; the word of row 5 has other pieces.
+              const hatched = words ? /1 row all on the first/ : /2 rows all on the first/;
+              await viewer.page.waitForFunction(
+                (source) =>
+                  new RegExp(source).test(
+                    document.querySelector('.bottom .status')?.textContent ?? '',
+                  ),
+                hatched.source,
+              );
+            }
+          }),
+      );
+    }
+  }
+}
+
+test(
+  'words keep positions: in readouts, selections and the address',
+  { skip: without('python') },
+  () =>
+    withViewer(async (viewer) => {
+      const { page } = viewer;
+      await viewer.open([pieces()], '#v=1&s=head&h=0.0&q=6');
+      await viewer.value(6, 3);
+      await page.keyboard.press('w');
+      assert.equal((await viewer.state()).words, true);
+      assert.match(page.url(), /[#&]wd=1/);
+      assert.deepEqual((await viewer.state()).queries, [6], 'a selection stays that of the piece');
+      await page.locator('.head-map').focus();
+      for (const key of ['ArrowDown', 'ArrowDown', 'ArrowRight']) await page.keyboard.press(key);
+      const readout = await page.locator('.readout').innerText();
+      assert.match(readout, /query 5–7\s+·Ölkännchen/);
+      assert.match(readout, /key 1–4\s+Unglaublich,/);
+      await page.keyboard.press('Enter');
+      const { queries, keys } = await viewer.state();
+      assert.deepEqual(
+        [queries, keys],
+        [
+          [5, 6, 7],
+          [1, 2, 3, 4],
+        ],
+      );
+      assert.match(page.url(), /q=5-7&j=1-4/);
+      // Text and lines show the same words.
+      await page.keyboard.press('v');
+      assert.equal(await page.locator('.token').count(), WORDS.length - 1);
+      assert.equal(await page.locator('.token.query').innerText(), ' Ölkännchen');
+      const wanted = expected(0, { sink: true, value: false, words: true })[2]![1]!;
+      await page.locator('.text-sum').waitFor();
+      const sum = Number(await page.locator('.text-sum strong').innerText());
+      assert.ok(Math.abs(sum - wanted) < 5e-5, `${sum} ${wanted}`);
+    }),
+);
+
+test(
+  'tokens of the text are chosen by dragging, shift and ctrl, and their sums are shown',
+  { skip: without('command', 'python') },
+  () =>
+    withViewer(async (viewer) => {
+      const { page } = viewer;
+      await viewer.open([capture()], '#v=1&s=head&h=1.7&w=text');
+      const token = (at: number) => page.locator('.token').nth(at);
+      await token(5).hover();
+      await page.mouse.down();
+      await token(7).hover();
+      await page.mouse.up();
+      assert.deepEqual((await viewer.state()).queries, [5, 6, 7]);
+      await token(8).click({ modifiers: ['Shift'] });
+      assert.deepEqual((await viewer.state()).queries, [5, 6, 7, 8]);
+      await token(6).click({ modifiers: ['ControlOrMeta'] });
+      assert.deepEqual((await viewer.state()).queries, [5, 7, 8]);
+      await token(1).click({ modifiers: ['Alt'] });
+      await token(2).click({ modifiers: ['Alt'] });
+      assert.deepEqual((await viewer.state()).keys, [1, 2]);
+      await page.mouse.move(4, 300);
+      const mean = h5py<number>(
+        `with h5py.File(sys.argv[1]) as f:
+    m = f["prompts/p000000/cache/blocks.1.attn.hook_pattern"][7].astype("f8")
+    print(float(m[[5, 7, 8]][:, [1, 2]].sum(-1).mean()))`,
+        capture(),
+      );
+      await page.waitForFunction(
+        (wanted) =>
+          Math.abs(Number(document.querySelector('.text-sum strong')?.textContent) - wanted) < 1e-4,
+        mean,
+      );
+      // Pointing at one query shades its keys by the stored weights.
+      const row = h5py<number[]>(
+        `with h5py.File(sys.argv[1]) as f:
+    print(json.dumps(f["prompts/p000000/cache/blocks.1.attn.hook_pattern"][7, 8].astype("f8").tolist()))`,
+        capture(),
+      );
+      await token(8).hover();
+      const strongest = row.indexOf(Math.max(...row));
+      await page.waitForFunction(
+        ([at, wanted]) => {
+          const title = document.querySelectorAll('.token')[at!]?.getAttribute('title') ?? '';
+          return Math.abs(Number(/: (\S+)/.exec(title)?.[1]) - wanted!) < 1e-3 * wanted!;
+        },
+        [strongest, row[strongest]!],
+      );
+    }),
+);
+
+test(
+  'colours run to one, to the largest of the head, of its layer, of all, or as told',
+  {
+    skip: without('command', 'python'),
+  },
+  () =>
+    withViewer(async (viewer) => {
+      const { page } = viewer;
+      const [head, layer, all] = h5py<number[]>(
+        `with h5py.File(sys.argv[1]) as f:
+    p = f["prompts/p000000"]["cache"]
+    m = [p["blocks.%d.attn.hook_pattern" % l][...] for l in range(4)]
+    o = f["prompts/p000000/attention/self/overview"][...]
+    print(json.dumps([float(m[1][3].max()), float((o[1].max() / 255) ** 2), float((o.max() / 255) ** 2)]))`,
+        capture(),
+      ) as [number, number, number];
+      const top = async (hash: string) => {
+        await page.evaluate((address) => (location.hash = address), `#v=1&s=head&h=1.3${hash}`);
+        await page.waitForFunction(
+          (address) => location.hash.endsWith(address) || address === '',
+          hash,
+        );
+        await page.waitForTimeout(150);
+        return page.evaluate(() => window.__attnscope.range());
+      };
+      await viewer.open([capture()], '#v=1&s=head&h=1.3');
+      await viewer.value(1, 1);
+      assert.deepEqual(await top(''), [0, 1]);
+      assert.ok(Math.abs((await top('&d=head'))[1]! - head) < 1e-7);
+      assert.ok(Math.abs((await top('&d=layer'))[1]! - layer) < 1e-12);
+      assert.ok(Math.abs((await top('&d=all'))[1]! - all) < 1e-12);
+      assert.deepEqual(await top('&d=fixed&r=0.1,0.25'), [0.1, 0.25]);
+      await page.getByLabel('Highest value').fill('0.5');
+      await page.keyboard.press('Enter');
+      assert.deepEqual((await viewer.state()).range, [0.1, 0.5]);
+    }),
+);
+
+test(
+  'a long map shows the largest or the mean of the cells of a pixel, and says which',
+  { skip: without('python') },
+  () =>
+    withViewer(async (viewer) => {
+      const { page } = viewer;
+      const path = writtenByH5py(
+        'levels.h5',
+        `T = 2100
+f.attrs["schema"] = np.bytes_(b"attnscope/1"); f.attrs["schema_version"] = [1, 0]
+f.attrs["kind"] = np.bytes_(b"capture")
+p = f.create_group("prompts/p000000"); p["text"] = np.bytes_(b"long")
+p["tokens/text"] = np.array([b"t%d" % i for i in range(T)])
+m = np.tril(np.full((T, T), 0.01, dtype="f4")); m[1000:1800, 400:800] = np.eye(800, 400, dtype="f4")
+d = p.create_dataset("cache/blocks.0.attn.hook_pattern", data=m[None], chunks=(1, 256, 256), compression=1, shuffle=True)
+d.attrs["causal"] = 1; d.attrs["map_dtype"] = np.bytes_(b"f32")
+for k in (4, 16):
+    n = -(-T // k); q = np.zeros((n * k, n * k), dtype="f4"); q[:T, :T] = m
+    g = q.reshape(n, k, n, k)
+    p["attention/self/pyramid/0/max_%d" % k] = g.max(axis=(1, 3))[None]
+    p["attention/self/pyramid/0/mean_%d" % k] = g.mean(axis=(1, 3))[None]`,
+      );
+      await viewer.open([path], '#v=1&s=head&h=0.0&k=linear');
+      const said = (text: string) =>
+        page.waitForFunction(
+          (wanted) => document.querySelector('.bottom .status')?.textContent?.includes(wanted),
+          text,
+        );
+      await said('level ×4 (largest of 4 × 4 cells)');
+      const bright = await page.evaluate(() => window.__attnscope.pixel(1204, 604)![0]!);
+      await page.getByLabel('Coarse levels').selectOption('mean');
+      await said('level ×4 (mean of 4 × 4 cells)');
+      await page.waitForFunction(
+        (before) => window.__attnscope.pixel(1204, 604)![0]! < before / 2,
+        bright,
+      );
+      assert.equal((await viewer.state()).pool, 'mean');
+    }),
+);
+
+test(
+  'rows are held to the rounding of their kind, and a link leads to the first fault',
+  { skip: without('python') },
+  () =>
+    withViewer(async (viewer) => {
+      const { page } = viewer;
+      const path = writtenByH5py(
+        'rounded.h5',
+        `f.attrs["schema"] = np.bytes_(b"attnscope/1"); f.attrs["schema_version"] = [1, 0]
+f.attrs["kind"] = np.bytes_(b"capture")
+p = f.create_group("prompts/p000000"); p["text"] = np.bytes_(b"rounded")
+p["tokens/text"] = np.array([b"t%d" % i for i in range(80)])
+m = np.tril(np.ones((80, 80))); m /= m.sum(-1, keepdims=True); m[60] *= 1 + 2.0 ** -12; m[70] *= 1 + 2.0 ** -10; m[75, 4] = np.nan
+for layer, kind in enumerate((b"r10", b"f32")):
+    d = p.create_dataset("cache/blocks.%d.attn.hook_pattern" % layer, data=m[None].astype("f4"))
+    d.attrs["causal"] = 1; d.attrs["row_sum"] = np.bytes_(b"one"); d.attrs["map_dtype"] = np.bytes_(kind)`,
+      );
+      await viewer.open([path], '#v=1&s=head&h=0.0');
+      const faults = page.locator('.faults');
+      await faults.getByText('1 row does not sum to 1').waitFor();
+      await faults.getByRole('button', { name: 'Show query 70' }).click();
+      assert.match(await page.locator('.readout').innerText(), /query 70/);
+      await page.locator('.faults').getByText('Show the first').click();
+      assert.match(await page.locator('.readout').innerText(), /query 75[^]*key 4[^]*NaN/);
+      await page.evaluate(() => (location.hash = '#v=1&s=head&h=1.0'));
+      await faults.getByText('2 rows do not sum to 1').waitFor();
+      await faults.getByRole('button', { name: 'Show query 60' }).waitFor();
+    }),
+);
