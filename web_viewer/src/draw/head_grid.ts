@@ -44,6 +44,7 @@ interface Square {
 const FAINT = 0.08;
 const MIN_FOR_NUMBER = 30;
 const MIN_FOR_MARK = 26;
+const SHARED_CELL = 48;
 const MIN_FOR_BORDER = 18;
 
 function drawLabels(pen: Pen, ink: Ink, { labels, gaps }: GridLayout): void {
@@ -71,7 +72,9 @@ function drawInside(pen: Pen, ink: Ink, box: Square, head: number, content: Grid
     if (box.size < MIN_FOR_NUMBER) return;
     pen.fillStyle = inkOn(scale.map, place);
     pen.textAlign = 'center';
-    pen.fillText(cellText(value), box.x + box.size / 2, box.y + box.size / 2);
+    // In a small cell the number makes room for the mark of the verdict.
+    const marked = content.effects[head]?.verdict && box.size < SHARED_CELL;
+    pen.fillText(cellText(value), box.x + box.size / 2, box.y + box.size * (marked ? 0.72 : 0.5));
   } else {
     // A stroke through the cell: nothing is known, which is not 0.
     pen.strokeStyle = ink.line;

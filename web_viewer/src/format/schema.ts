@@ -43,3 +43,6 @@ export function parsePatternName(name: string): { stack: StackName; layer: numbe
   const stack = match[1] === 'blocks' ? 'self' : (match[1] as StackName);
   return { stack, layer };
 }
+
+/** deflate, shuffle, fletcher32, szip, nbit, scale-offset: what this build of HDF5 has. */
+export const BUILT_IN_FILTERS = new Set([1, 2, 3, 4, 5, 6]);

@@ -1,5 +1,6 @@
 /** HDF5 objects by path, as plain arrays. Runs in the worker (and in tests). */
 
+import { BUILT_IN_FILTERS } from '../format/schema';
 import type {
   Attributes,
   AttributeValue,
@@ -21,8 +22,6 @@ const NAME_LIMIT = 100_000;
 const ATTRIBUTE_LIMIT = 1024 * 1024;
 const FILTER_LIMIT = 4;
 const KNOWN_LIMIT = 10_000;
-/** deflate, shuffle, fletcher32, szip, nbit, scale-offset: what this build of HDF5 has. */
-const BUILT_IN_FILTERS = new Set([1, 2, 3, 4, 5, 6]);
 
 const SIGNATURE = [0x89, 0x48, 0x44, 0x46, 0x0d, 0x0a, 0x1a, 0x0a];
 

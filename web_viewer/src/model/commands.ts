@@ -75,7 +75,7 @@ export function captureCommand(modelName: string, text = ''): string {
 
 /** One prompt has no interval, and needs no answer where predictions are compared as a whole. */
 export function ablateOnceCommand(modelName: string, text: string): string {
-  return `attnscope ablate -m ${model(modelName)} --prompt ${quotedPrompt(text)} --metric kl -o ablate.h5`;
+  return `attnscope ablate -m ${model(modelName)} --prompt ${quotedPrompt(text)} --metric kl -o ablate-one.h5`;
 }
 
 export function ablateCommand(modelName: string, heads: readonly HeadRef[]): string {

@@ -3,13 +3,13 @@
 import { useSignal } from '@preact/signals';
 import type { ExperimentData } from '../format/types';
 import { numberAttribute, smallestP, verdictName, verdictWord } from '../model/effects';
-import { parseHead } from '../model/heads';
 import { interval, pText, short, signed, tabular } from '../model/numbers';
 import { hasValues } from '../model/result_words';
 import { ofUnit, sortedUnits, type ResultGrid } from '../model/results';
 import { safeText } from '../model/tokens';
-import { table } from '../state/heads';
+import { parseUnit } from '../model/units';
 import { choose, view } from '../state/view';
+import { stackNames } from '../state/workspace';
 import type { Listed } from './causal_grids';
 
 const BAR = { width: 132, height: 16 };
@@ -118,13 +118,16 @@ interface HeadingProps {
 }
 
 export function UnitName({ name }: { name: string }) {
-  if (!parseHead(name) || !table.value.index.has(name)) return <>{safeText(name, 40)}</>;
+  const unit = parseUnit(name);
+  const known = unit?.kind === 'head' && stackNames.value.includes(unit.stack);
+  if (!unit || !known) return <>{safeText(name, 40)}</>;
+  const head = `${unit.layer}.${unit.head}`;
   return (
     <button
       type="button"
       class="link"
       title="Open this head"
-      onClick={() => choose({ head: name, screen: 'head' })}
+      onClick={() => choose({ stack: unit.stack, head, screen: 'head' })}
     >
       {name}
     </button>

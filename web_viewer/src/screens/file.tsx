@@ -3,9 +3,11 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { Attributes, AttributeValue, NodeInfo } from '../format/types';
+import { surveyFile, type Survey } from '../io/survey';
 import { bytes, plural } from '../model/numbers';
+import { missingInExperiment, missingInStack, roundingOf } from '../model/warnings';
 import { safeText } from '../model/tokens';
-import { closeRun, failWith, runs, type OpenRun } from '../state/workspace';
+import { closeRun, failWith, mainRun, prompt, runs, type OpenRun } from '../state/workspace';
 
 function shownValue(value: AttributeValue): string {
   const text = Array.isArray(value) ? value.join(', ') : String(value);
@@ -136,6 +138,54 @@ function warnings(run: OpenRun): string[] {
   return out;
 }
 
+/** What is worth knowing and no fault: missing values, rounding. */
+function remarks(run: OpenRun): string[] {
+  const out = run.experiments.map(missingInExperiment);
+  const shown = prompt.value;
+  if (run === mainRun.value && shown) {
+    for (const stack of shown.stacks) {
+      out.push(missingInStack(stack, shown.id), ...roundingOf(stack));
+    }
+  }
+  return out.filter(Boolean);
+}
+
+function Counts({ run }: { run: OpenRun }) {
+  const survey = useSignal<Survey | null>(null);
+  const look = () =>
+    surveyFile(run.file).then(
+      (found) => (survey.value = found),
+      (error: unknown) => failWith(run.summary.name, error),
+    );
+  const found = survey.value;
+  if (!found) {
+    return (
+      <button type="button" onClick={look}>
+        Count datasets and filters
+      </button>
+    );
+  }
+  const filters = [...found.filters].map(([name, count]) => `${safeText(name)} on ${count}`);
+  return (
+    <>
+      <p class="small">
+        {found.complete ? '' : 'More than '}
+        {plural(found.datasets, 'dataset')} in {plural(found.groups, 'group')}
+        {found.links > 0 && `, ${plural(found.links, 'link')} not followed`}. Filters:{' '}
+        {filters.join(', ') || 'none'}.
+      </p>
+      {found.unreadable.length > 0 && (
+        <p class="warning">
+          Cannot be read here, for a filter that is not built in:{' '}
+          {safeText(found.unreadable.slice(0, 20).join(', '), 600)}
+          {found.unreadable.length > 20 && ` and ${found.unreadable.length - 20} more`}. This makes
+          a copy that can: h5repack -f GZIP=1 IN.h5 OUT.h5
+        </p>
+      )}
+    </>
+  );
+}
+
 export function FileScreen() {
   return (
     <div class="files">
@@ -166,6 +216,12 @@ export function FileScreen() {
             ))}
             <div class="file-columns">
               <div>
+                {remarks(run).length > 0 && <h3>Good to know</h3>}
+                {remarks(run).map((text) => (
+                  <p key={text} class="small">
+                    {safeText(text, 1500)}
+                  </p>
+                ))}
                 <h3>Provenance</h3>
                 <AttributeTable attributes={summary.root} label="Root attributes" />
                 {Object.keys(summary.model).length > 0 && <h3>Model</h3>}
@@ -175,6 +231,7 @@ export function FileScreen() {
               </div>
               <div>
                 <h3>Content</h3>
+                <Counts run={run} />
                 <Tree run={run} />
               </div>
             </div>

@@ -14,6 +14,7 @@ import {
   allEffects,
   chosenEffects,
   chosenMethod,
+  experiments,
   mainRun,
   prompt,
   results,
@@ -31,7 +32,7 @@ import { csv, download } from '../state/export';
 import { NotesExport } from './notes';
 import { exportGrid, HeadGrid, gridMode } from './overview_grid';
 import { HeadList } from './overview_table';
-import { exportScatter, HeadScatter } from './overview_scatter';
+import { exportScatter, HeadScatter, PromptsPick } from './overview_scatter';
 import { effectSentence, verdictWords } from './head_words';
 
 const SCALE_LABELS = { sqrt: '√', linear: 'linear', log: 'log', rank: 'rank' };
@@ -265,6 +266,7 @@ function EffectPicks() {
           onPick={(method) => choose({ method: Number(method), brush: [] })}
         />
       )}
+      <PromptsPick effects={chosen.effects} />
       {headsPerUnit > 1 && (
         <p class="small">
           Units are key-value groups: the {headsPerUnit} heads of each were changed together, and
@@ -353,8 +355,11 @@ export function Overview() {
       <Absent title="This file has no statistics or effects of single heads">
         <p>
           {results.value.length > 0
-            ? 'The Causal screen shows its results. This makes a file with every head:'
-            : 'The File screen shows what it holds. This makes a file with every head:'}
+            ? 'The Causal screen shows its results.'
+            : experiments.value.length > 0
+              ? 'The Lens and Compare screens show what it holds.'
+              : 'The File screen shows what it holds.'}{' '}
+          This makes a file with every head:
         </p>
         <Snippet text={captureCommand(model, prompt.value?.text || undefined)} what="Command" />
       </Absent>

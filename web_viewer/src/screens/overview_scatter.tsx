@@ -131,7 +131,7 @@ function shownCorrelation(effects: HeadEffects, column: Column): string {
 }
 
 /** Of which prompts the dots are; only a verdict keeps two halves apart. */
-function PromptsPick({ effects }: { effects: HeadEffects }) {
+export function PromptsPick({ effects }: { effects: HeadEffects }) {
   const { prompts } = effects;
   if (!prompts) return null;
   if (!hasAllPrompts.value) {
@@ -143,7 +143,7 @@ function PromptsPick({ effects }: { effects: HeadEffects }) {
   }
   return (
     <Pick
-      label="Dots are of"
+      label="Dots of"
       value={points.value.all ? 'all' : 'measured'}
       options={[
         {
@@ -204,7 +204,6 @@ export function HeadScatter() {
   return (
     <section class="scatter" aria-label="Statistic against effect">
       <p class="small">{words}</p>
-      <PromptsPick effects={effects} />
       <Canvas
         draw={draw}
         label={`${column.label} against effect. ${words}`}

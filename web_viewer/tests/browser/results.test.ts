@@ -129,7 +129,7 @@ test('the rank correlation is that of the file and of the report, and says its p
       ]) {
         assert.ok(report.includes(part), `${part} stands in the report`);
       }
-      const choice = await page.getByLabel('Dots are of').locator('option').allInnerTexts();
+      const choice = await page.getByLabel('Dots of').locator('option').allInnerTexts();
       assert.match(choice[0]!, new RegExp(`^${measured} prompts`));
       assert.match(choice[1]!, new RegExp(`all ${all} prompts`));
     }

@@ -1,81 +1,58 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { withViewer, type Viewer } from '../support/browser';
-import { encoderDecoder, h5py, long, without } from '../support/fixtures';
+import { withViewer } from '../support/browser';
+import { encoderDecoder, writtenByH5py, without } from '../support/fixtures';
 
-const ARRAY = `
-with h5py.File(sys.argv[1]) as f:
-    a = f["prompts/" + sys.argv[2]][...].astype("f8")
-    print(json.dumps(np.where(np.isfinite(a), a, -1).tolist()))
-`;
-const array = <T>(path: string, name: string) => h5py<T>(ARRAY, path, name);
-
-const choosePrompt = (viewer: Viewer, hash: string) =>
-  viewer.page.evaluate((address) => (location.hash = address), hash);
-
-const stacks = [
-  ['encoder', 'encoder', 'attn'],
-  ['decoder', 'decoder', 'attn'],
-  ['cross', 'decoder', 'cross_attn'],
-] as const;
-
-for (const [stack, side, block] of stacks) {
-  test(
-    `${stack} maps and statistics of an encoder–decoder file are those stored`,
-    { skip: without('library', 'python') },
-    () =>
-      withViewer(async (viewer) => {
-        const path = encoderDecoder();
-        await viewer.open([path], `#v=1&s=head&a=${stack}&h=1.2`);
-        for (const prompt of ['p000000', 'p000001']) {
-          await choosePrompt(viewer, `#v=1&s=head&a=${stack}&h=1.2&p=${prompt}`);
-          await viewer.page.waitForFunction(
-            (wanted) => window.__attnscope.state().prompt === wanted,
-            prompt,
-          );
-          const maps = array<number[][][]>(path, `${prompt}/cache/${side}.1.${block}.hook_pattern`);
-          for (const [q, row] of maps[2]!.entries()) {
-            for (const [k, value] of row.entries()) assert.equal(await viewer.value(q, k), value);
-          }
-          const stats = array<number[][][]>(path, `${prompt}/attention/${stack}/head_stats`);
-          const { columns } = await viewer.heads();
-          assert.deepEqual(
-            columns.entropy!.map((value) => Math.fround(value)),
-            stats.flat().map((head) => Math.fround(head[0]!)),
-          );
-        }
-      }),
+/** Effects of one head of each kind and one whole MLP, of the model of `encoderDecoder()`. */
+const effects = (): string =>
+  writtenByH5py(
+    'encoder_decoder_effects.h5',
+    `g = h5py.File(${JSON.stringify(encoderDecoder())})
+for k, v in g.attrs.items(): f.attrs[k] = v
+f.attrs["kind"] = np.bytes_(b"ablate")
+g.copy("model", f)
+e = f.create_group("experiments/ablate")
+e.attrs["kind"] = np.bytes_(b"ablate"); e.attrs["metric"] = np.bytes_(b"logit-diff")
+e["methods"] = np.array([b"zero"])
+cells = [b"%s:%d.%d" % (s, l, h) for s in (b"enc", b"dec", b"cross") for l in range(2) for h in range(3)]
+e["cells"] = np.array(cells + [b"mlp:0"])
+d = e.create_dataset("effect", data=np.arange(19, dtype="f8")[None] - 9.5)
+d.attrs["dims"] = np.bytes_(b"method cell")`,
   );
-}
 
 test(
-  'a long map of some heads is fitted from its pyramid and exact where it is near',
+  'encoder, decoder and cross attention each have their effects',
   { skip: without('library', 'python') },
   () =>
     withViewer(async (viewer) => {
-      const path = long(4096);
-      await viewer.open([path], '#v=1&s=head&h=5.3');
-      await viewer.page.waitForFunction(() =>
-        /level ×4 \(largest of 4 × 4 cells\)|level ×16 \(largest/.test(
-          document.querySelector('.bottom .status')?.textContent ?? '',
-        ),
-      );
-      const read = `
-with h5py.File(sys.argv[1]) as f:
-    d = f["prompts/p000000/cache/blocks.5.attn.hook_pattern"]
-    assert list(d.attrs["heads"]) == [1, 3]
-    print(json.dumps([float(d[1, q, k]) for q, k in [(4000, 0), (3000, 2003), (3999, 3999), (7, 9)]]))
-`;
-      const expected = h5py<number[]>(read, path);
-      const shown = [];
-      for (const [q, k] of [
-        [4000, 0],
-        [3000, 2003],
-        [3999, 3999],
-        [7, 9],
-      ] as const) {
-        shown.push(await viewer.value(q, k));
+      const { page } = viewer;
+      await viewer.open([encoderDecoder(), effects()], '#v=1&g=effect');
+      await viewer.heads();
+      const picked = page.locator('.toolbar .pick', { hasText: 'Attention' }).locator('select');
+      for (const [at, stack] of ['encoder', 'decoder', 'cross'].entries()) {
+        await picked.selectOption(stack);
+        assert.equal((await viewer.state()).stack, stack);
+        const { columns } = await viewer.state();
+        const expected = Array.from({ length: 6 }, (_, i) => 6 * at + i - 9.5);
+        assert.deepEqual(columns.effect, expected, stack);
       }
-      assert.deepEqual(shown, expected);
+      await page.keyboard.press('4');
+      const names = await page.locator('.unit-list tbody th').allInnerTexts();
+      assert.deepEqual(names.slice(0, 3), ['enc:0.0', 'enc:0.1', 'mlp:0']);
+      await page.getByRole('button', { name: 'cross:1.2' }).click();
+      const { screen, stack, head } = await viewer.state();
+      assert.deepEqual([screen, stack, head], ['head', 'cross', '1.2']);
+    }),
+);
+
+test(
+  'effects alone, without maps, still tell the stacks apart',
+  { skip: without('library', 'python') },
+  () =>
+    withViewer(async (viewer) => {
+      await viewer.open([effects()], '#v=1&a=cross');
+      const { columns, heads } = await viewer.heads();
+      assert.equal(heads, 6);
+      assert.deepEqual(columns.effect, [2.5, 3.5, 4.5, 5.5, 6.5, 7.5]);
     }),
 );

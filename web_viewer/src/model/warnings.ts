@@ -1,0 +1,65 @@
+/** What a reader of a file should know before trusting a number of it. */
+
+import type { ExperimentData, MapInfo, StackData } from '../format/types';
+import { short } from './numbers';
+
+/** Arrays that are NaN by design where a number would mean nothing. */
+function missingIn(values: ArrayLike<number>): number {
+  let count = 0;
+  for (let at = 0; at < values.length; ++at) if (Number.isNaN(values[at])) ++count;
+  return count;
+}
+
+/** “verdict: ci_sim_low 2 of 96, ci_sim_high 2 of 96”; empty where nothing is missing. */
+export function missingInExperiment(data: ExperimentData): string {
+  const parts = Object.entries(data.numbers)
+    .map(([name, { values }]) => ({ name, of: values.length, count: missingIn(values) }))
+    .filter(({ count }) => count > 0)
+    .map(({ name, of, count }) => `${name} ${count} of ${of}`);
+  return parts.length > 0
+    ? `Not a number, which is missing and not 0, in ${data.name}: ${parts.join(', ')}.`
+    : '';
+}
+
+/** Statistics that some heads do not have on this text; padding of narrow layers does not count. */
+export function missingInStack(stack: StackData, prompt: string): string {
+  const { layers, headCounts, width, statNames, headStats } = stack;
+  const heads = headCounts.reduce((sum, count) => sum + count, 0);
+  const parts = statNames.flatMap((name, statistic) => {
+    let count = 0;
+    layers.forEach((_, row) => {
+      for (let head = 0; head < (headCounts[row] ?? width); ++head) {
+        const at = (row * width + head) * statNames.length + statistic;
+        if (Number.isNaN(headStats[at] ?? NaN)) ++count;
+      }
+    });
+    return count > 0 ? [`${name} of ${count} of ${heads} heads`] : [];
+  });
+  return parts.length > 0
+    ? `Undefined on ${prompt} (${stack.stack}), which is not 0: ${parts.join(', ')}.`
+    : '';
+}
+
+const ROUNDINGS: Record<string, string> = {
+  r10: 'rounded to 10 bits of mantissa (r10), so that a weight is right to 0.05 % of itself',
+  f16: '16-bit floats (f16): weights below 6e−5 lose digits, and those below 3e−8 became 0',
+};
+
+/** How the maps of a stack were made smaller. */
+export function roundingOf({ stack, maps }: StackData): string[] {
+  const out: string[] = [];
+  const different = <T>(of: (map: MapInfo) => T) => [...new Set(maps.map(of))];
+  for (const kind of different(({ mapDtype }) => mapDtype)) {
+    const words = ROUNDINGS[kind];
+    if (words) out.push(`Maps (${stack}) are ${words}. Statistics were taken before.`);
+  }
+  for (const floor of different((map) => map.floor)) {
+    if (floor > 0) out.push(`In maps (${stack}) weights below ${short(floor, 2)} became 0.`);
+  }
+  if (
+    maps.some(({ heads, queryPositions, keyPositions }) => heads || queryPositions || keyPositions)
+  ) {
+    out.push(`Maps (${stack}) are of some heads or positions only; the others were not kept.`);
+  }
+  return out;
+}

@@ -1,0 +1,282 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import {
+  effectWords,
+  headEffects,
+  methodPhrase,
+  preferred,
+  stacksOf,
+} from '../../src/model/effects';
+import { intervalReasons, promptsUsed } from '../../src/model/result_words';
+import { pairTokens } from '../../src/model/pair_tokens';
+import { namedHeads } from '../../src/model/named';
+import { pText } from '../../src/model/numbers';
+import { arraysOf, describeUnit, resultGrid, sortedUnits } from '../../src/model/results';
+import { STATISTICS } from '../../src/model/statistics';
+import { missingInExperiment, missingInStack, roundingOf } from '../../src/model/warnings';
+import type { ExperimentData, MapInfo } from '../../src/format/types';
+import { experiment, stack, table, tableWith } from '../support/heads';
+
+test('three heads are named, with their numbers, or the sentence says why none is', () => {
+  const effects = headEffects(experiment(true));
+  const [loud, quiet, induction] = namedHeads(table(true), effects, 0);
+  // 0.0 is the only head judged to have no effect, 0.1 the only causal one.
+  assert.equal(loud!.head, 0);
+  assert.match(
+    loud!.sentence,
+    /^0\.0 attends \(value moved 5, rank 2 of 3\).*−0\.05 \[−0\.1, 0\.1\]/,
+  );
+  assert.equal(quiet!.head, 1);
+  assert.match(quiet!.sentence, /rank 3 of 3\).*by −2 \[−3, −1\]/);
+  assert.equal(induction!.head, 1);
+  assert.match(induction!.sentence, /90 %/);
+  const withoutVerdict = namedHeads(table(), headEffects(experiment(false)), 0);
+  assert.match(withoutVerdict[0]!.sentence, /no proof of none/);
+  const unknown = namedHeads(table(), null, 0);
+  assert.deepEqual(
+    unknown.map(({ head }) => head),
+    [null, null, 1],
+  );
+  assert.match(unknown[0]!.sentence, /no open file has a causal result/);
+  const sentences = (change: (data: ExperimentData) => void, verdicts = false) => {
+    const data = experiment(verdicts);
+    change(data);
+    const found = namedHeads(tableWith(data), headEffects(data), 0).slice(0, 2);
+    assert.deepEqual([found[0]!.head, found[1]!.head], [null, null]);
+    return found.map(({ sentence }) => sentence).join(' ');
+  };
+  const few = sentences((data) => {
+    data.numbers.ci_low!.values.fill(NaN);
+    data.numbers.ci_high!.values.fill(NaN);
+  });
+  assert.match(few, /no effect has an interval, for there are too few groups/);
+  const held = sentences((data) => (data.texts.withheld = ['the swap control failed']));
+  assert.match(held, /verdicts are withheld/);
+  const open = sentences((data) => data.numbers.verdict!.values.fill(-1), true);
+  assert.match(open, /no head is judged to have no effect.*no head is judged to be causal/);
+  const divergence = experiment(false);
+  divergence.attributes.metric = 'kl';
+  divergence.numbers.ci_low!.values.fill(0.1);
+  const [none] = namedHeads(tableWith(divergence), headEffects(divergence), 0);
+  assert.match(none!.sentence, /kl cannot be negative/);
+});
+
+test('every statistic of the runtime has a sentence of its own', () => {
+  const text = readFileSync(join(VIEWER_ROOT, '../src/kernels/README.md'), 'utf8');
+  const [, rows] = /\| name \| of a row \|.*\n\|[-|]+\n((?:\|.*\n)+)/.exec(text)!;
+  const names = rows!
+    .trim()
+    .split('\n')
+    .map((row) => row.split('|')[1]!.trim());
+  assert.deepEqual(STATISTICS.map(({ name }) => name).sort(), names.sort());
+  const sentences = STATISTICS.map(({ sentence }) => sentence);
+  assert.equal(new Set(sentences).size, names.length);
+  assert.ok(sentences.every((sentence) => /^[A-ZΣ].*\.$/.test(sentence)));
+});
+
+test('what is missing or rounded is said, and padding is not missing', () => {
+  const wide = {
+    ...stack,
+    stack: 'self' as const,
+    overview: null,
+    rowStatNames: [],
+    topCount: 0,
+    hasKeySum: false,
+    hasValueNorm: false,
+    maps: [],
+  };
+  assert.equal(
+    missingInStack(wide, 'p000000'),
+    'Undefined on p000000 (self), which is not 0: induction of 1 of 3 heads.',
+  );
+  assert.match(missingInExperiment(experiment(false)), /in ablate: effect 1 of 4, ci_low 1 of 4/);
+  const map = { mapDtype: 'f16', floor: 2 ** -24, heads: [1] } as MapInfo;
+  const words = roundingOf({ ...wide, maps: [map, map] });
+  assert.equal(words.length, 3);
+  assert.match(words.join(' '), /16-bit.*below 6\.0e-8 became 0.*some heads/);
+});
+
+test('effects of single heads, of grids and of lists', () => {
+  const effects = headEffects(experiment(true))!;
+  assert.equal(effects.effectOf(0, 0, 1)?.verdict, 'causal');
+  assert.equal(effects.effectOf(0, 2, 0)?.verdict, 'backed up');
+  assert.equal(effects.effectOf(0, 2, 1), null, 'a missing effect is none');
+  assert.equal(effects.effectOf(0, 1, 0), null, 'a layer that was not measured');
+  const list = experiment(false);
+  list.axes = ['cell'];
+  list.cells = ['0.1', 'kv:0.1', '0.0+0.1', '2.0'];
+  for (const data of Object.values(list.numbers)) data.shape = [1, 4];
+  const listed = headEffects(list)!;
+  assert.equal(listed.effectOf(0, 0, 1)?.effect, -0.05);
+  assert.equal(listed.effectOf(0, 2, 0), null, 'NaN');
+  assert.equal(listed.effectOf(0, 0, 0), null);
+  list.cells = ['mlp:0', 'mlp:1', 'attn:0', '0.0@3'];
+  assert.equal(headEffects(list), null);
+  assert.equal(effects.rankOf(0, 0), null);
+  const patch = { ...effects, kind: 'patch' };
+  assert.equal(preferred([patch, effects]), effects);
+  assert.equal(preferred([]), null);
+});
+
+test('a key-value group stands for the heads it covers', () => {
+  const data = experiment(false);
+  data.cells = ['kv:0.0', 'kv:0.1', 'kv:2.0', 'kv:2.1'];
+  const groups = headEffects(data, { groupSize: 2 })!;
+  assert.equal(groups.headsPerUnit, 2);
+  const shown = [0, 1, 2, 3].map((head) => groups.effectOf(0, 0, head));
+  assert.deepEqual(
+    shown.map((effect) => [effect?.unit, effect?.effect]),
+    [
+      ['kv:0.0', -0.05],
+      ['kv:0.0', -0.05],
+      ['kv:0.1', -2],
+      ['kv:0.1', -2],
+    ],
+  );
+  assert.match(
+    effectWords(groups, 0, shown[2]!),
+    /^setting kv:0\.1, its whole key-value group, to zero changes logit-diff by −2 \[−3, −1\]/,
+  );
+  const alone = headEffects(data)!;
+  assert.equal(alone.headsPerUnit, 1, 'where no keys are shared a group is one head');
+  assert.equal(preferred([groups, alone]), alone, 'heads go before groups');
+});
+
+test('heads of encoder, decoder and between them are kept apart', () => {
+  const data = experiment(false);
+  data.cells = ['enc:0.0', 'dec:0.0', 'cross:0.0', 'cross:0.1'];
+  data.axes = ['cell'];
+  assert.deepEqual(stacksOf(data), ['encoder', 'decoder', 'cross']);
+  assert.equal(headEffects(data, { stack: 'self' }), null);
+  assert.equal(headEffects(data, { stack: 'decoder' })!.effectOf(0, 0, 0)?.effect, -2);
+  assert.deepEqual(headEffects(data, { stack: 'cross' })!.heads, [
+    { layer: 0, head: 0 },
+    { layer: 0, head: 1 },
+  ]);
+});
+
+test('what a verdict says of its rank correlations', () => {
+  const ranked = experiment(true);
+  ranked.texts.measures = ['attention mass', 'focus'];
+  const one = (values: number[]) => ({
+    shape: [1, 2],
+    dtype: 'f64' as const,
+    values: Float64Array.from(values),
+  });
+  Object.assign(ranked.numbers, {
+    rank_correlation: one([0.2, 0.3]),
+    rank_correlation_low: one([0.1, -0.1]),
+    rank_correlation_high: one([0.4, 0.5]),
+    rank_correlation_p: one([0.01, 0.25]),
+    rank_correlation_shuffles: one([99, 0]),
+  });
+  const { tau, low, high, p, smallestP, attainable } = headEffects(ranked)!.rankOf(0, 1)!;
+  assert.deepEqual([tau, low, high, p, smallestP, attainable], [0.3, -0.1, 0.5, 0.25, 0, NaN]);
+  const first = headEffects(ranked)!.rankOf(0, 0)!;
+  assert.equal(pText(first.p, first.smallestP), '≤0.0100', 'no smaller p from 99 shuffles');
+  assert.equal(pText(p, smallestP), '0.2500');
+});
+
+test('which prompts numbers are of, and why intervals are missing, in the words of the report', () => {
+  const data = experiment(true);
+  Object.assign(data.attributes, { prompts: 200, estimation_prompts: 100 });
+  data.texts.measures = ['attention mass'];
+  assert.equal(
+    promptsUsed(data),
+    'Effects, attention and verdicts are of the 100 of 200 prompts that nothing was chosen on.',
+  );
+  data.numbers.rank_correlation = { shape: [1, 1], dtype: 'f64', values: Float64Array.from([0]) };
+  assert.equal(
+    promptsUsed(data),
+    'Effects, attention and verdicts are of the 100 prompts that nothing was chosen on, ' +
+      'rank correlations of all 200.',
+  );
+  assert.equal(promptsUsed(experiment(true)), '', 'an ablation has no halves');
+  const of = (values: number[]) => ({
+    shape: [1, 2, 2],
+    dtype: 'i64' as const,
+    values: Float64Array.from(values),
+  });
+  data.numbers.interval_kind = of([0, 2, -1, -2]);
+  data.numbers.groups = of([20, 20, 4, 0]);
+  const reasons = intervalReasons(data);
+  assert.deepEqual(
+    reasons.map((text) => text.replace(/[:,].*/, '')),
+    [
+      'No number for 1 of 4 effects',
+      'No interval and no p for 1 of 4 effects',
+      'A few groups of prompts carry 1 of 4 effects',
+    ],
+  );
+  assert.match(reasons[1]!, /: 4 groups of prompts, at least 10 are needed/);
+});
+
+test('how methods read in a sentence', () => {
+  const phrases: [string, string, string][] = [
+    ['ablate', 'zero', 'setting it to zero'],
+    ['ablate', 'zero (direct)', 'setting it to zero, past all later layers,'],
+    ['ablate', 'leave one in (mean)', 'keeping it alone and replacing all others by their mean'],
+    ['patch', 'z', 'patching its z'],
+    ['patch', 'path', 'patching its path to logits'],
+    ['ablate', 'of a later version', 'of a later version'],
+  ];
+  for (const [kind, method, phrase] of phrases) {
+    assert.equal(methodPhrase(kind, method, 'it', 'logits'), phrase);
+  }
+});
+
+test('tokens of the corrupt prompt stand below those that differ', () => {
+  const clean = ['<|begin|>', 'When', ' Anna', ' and', ' Tom', ' went', ',', ' Tom', ' gave'];
+  const tokens = pairTokens(clean, 'When Anna and Tom went, Anna gave');
+  assert.deepEqual(
+    tokens.map(({ corrupt }) => corrupt),
+    ['', '', '', '', '', '', '', ' Anna', ''],
+  );
+  // The end of the prompt, and two tokens in a row, whose border is not known.
+  assert.deepEqual(
+    pairTokens([' a', ' b', ' c', ' d'], 'a x y z').map(({ corrupt }) => corrupt),
+    ['', ' x y z', '', ''],
+  );
+  assert.deepEqual(
+    pairTokens(['a', 'b'], null).map(({ corrupt }) => corrupt),
+    ['', ''],
+  );
+});
+
+test('results of any axes become grids with the names of the units', () => {
+  const data = experiment(true);
+  data.texts.cells = ['0.0', '0.1', '2.0', '2.1'];
+  data.cells = data.texts.cells;
+  const grid = resultGrid(data)!;
+  assert.deepEqual([grid.rows, grid.columns, grid.columnAxis], [['L0', 'L2'], ['0', '1'], 'head']);
+  assert.deepEqual(
+    sortedUnits(data, grid, 'effect', 0).map((at) => grid.names[at]),
+    ['0.1', '2.0', '0.0', '2.1'],
+  );
+  assert.deepEqual(describeUnit(data, grid, 1), [
+    'effect −2 [−3, −1]',
+    'verdict: causal',
+    '40 prompts',
+  ]);
+  const marked = Float64Array.from([0, 1, 0, 0]);
+  const groups = {
+    shape: [1, 2, 2],
+    dtype: 'i64' as const,
+    values: Float64Array.from([1, 20, 20, 20]),
+  };
+  Object.assign(data.numbers, {
+    unspecific: { shape: [2, 2], dtype: 'i64', values: marked },
+    groups,
+  });
+  assert.deepEqual(describeUnit(data, grid, 1).slice(2), [
+    'unspecific: a placebo metric moves as well',
+    '40 prompts in 20 groups',
+  ]);
+  assert.equal(describeUnit(data, grid, 0).at(-1), '40 prompts in 1 group');
+  assert.deepEqual(arraysOf(data), ['effect', 'n']);
+  const list = { ...data, axes: ['cell'] };
+  list.numbers = { effect: { ...data.numbers.effect!, shape: [1, 4] } };
+  assert.deepEqual([resultGrid(list)!.rows, resultGrid(list)!.names.length], [[], 4]);
+});
