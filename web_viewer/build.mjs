@@ -1,7 +1,7 @@
 // Builds the page twice from the same sources: dist/attnscope-viewer.html, one file to open from
 // disk, and dist/served/, separate files for a server whose policy forbids inline scripts.
 import * as esbuild from 'esbuild';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -27,6 +27,19 @@ function splitHdf5(source) {
   }
   return { script: `${source.slice(0, begin)}''${source.slice(end + 1)}`, wasm };
 }
+
+/** The files of the demo, by name. */
+async function demoFiles() {
+  const folder = join(root, 'demo');
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.h5')).sort();
+  return Promise.all(
+    names.map(async (name) => ({ name, bytes: await readFile(join(folder, name)) })),
+  );
+}
+
+/** Bytes as text for a script element that is no script. */
+const packed = (bytes) => gzipSync(bytes, { level: 9 }).toString('base64');
+const inert = (id, text) => `<script type="text/plain" id="${id}">${text}</script>\n`;
 
 /** The esbuild options that the page, the worker and the tests have in common. */
 export async function commonOptions() {
@@ -111,13 +124,15 @@ export async function build(out = join(root, 'dist')) {
   await writeFile(join(served, 'worker.js'), worker);
   await writeFile(join(served, 'app.css'), css);
   await writeFile(join(served, 'hdf5.wasm'), wasm);
-  const packed = gzipSync(wasm, { level: 9 }).toString('base64');
+  const demo = await demoFiles();
+  for (const { name, bytes } of demo) await writeFile(join(served, name), bytes);
   await writeFile(
     join(out, 'attnscope-viewer.html'),
     page(
       `<meta http-equiv="Content-Security-Policy" content="${filePolicy}">\n<style>${css}</style>`,
-      `<script type="text/plain" id="worker-source">${inScript(worker)}</script>\n` +
-        `<script type="text/plain" id="hdf5-wasm">${packed}</script>\n` +
+      inert('worker-source', inScript(worker)) +
+        inert('hdf5-wasm', packed(wasm)) +
+        demo.map(({ name, bytes }) => inert(name, packed(bytes))).join('') +
         `<script type="module">${inScript(app)}</script>`,
     ),
   );

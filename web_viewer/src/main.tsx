@@ -9,7 +9,8 @@ import { followHead } from './state/rows';
 import { followTheme } from './state/theme';
 import { followAddress } from './state/view';
 import { followPrompts } from './state/prompts';
-import { client, openSource } from './state/workspace';
+import { openAtStart } from './state/opening';
+import { client } from './state/workspace';
 import { copyText } from './ui/controls';
 import { acceptDrops } from './ui/files';
 
@@ -33,22 +34,7 @@ screenKeys.set('y', () => {
   return true;
 });
 
-/** A served page is told by its address which files to open: ?file=URL, as often as needed. */
-for (const url of new URLSearchParams(location.search).getAll('file')) {
-  const absolute = new URL(url, location.href);
-  if (absolute.origin !== location.origin) continue;
-  void openSource(
-    { kind: 'url', url: absolute.href },
-    decodeURIComponent(absolute.pathname.split('/').pop() ?? url),
-  );
-}
-
-/** A page that was made with a file inside brings it along. */
-for (const element of document.querySelectorAll<HTMLScriptElement>('script[data-file]')) {
-  const bytes = Uint8Array.from(atob(element.textContent?.trim() ?? ''), (c) => c.charCodeAt(0));
-  void openSource({ kind: 'bytes', bytes }, element.dataset.file ?? 'file.h5');
-}
-
+void openAtStart();
 render(<App />, document.getElementById('app')!);
 
 // Once the page is on screen, HDF5 gets ready for the first file.

@@ -19,6 +19,9 @@ export const ROOT_NAMES: readonly string[] = [
 
 export const PROMPT_NAME = /^p\d{6}$/;
 
+/** Name of a prompt by its number; prompts of the packed layout have no groups but are called alike. */
+export const packedId = (index: number): string => `p${String(index).padStart(6, '0')}`;
+
 export type SchemaAnswer =
   | { kind: 'ours'; major: number; minor: number }
   | { kind: 'newer'; version: string }

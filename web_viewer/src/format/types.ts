@@ -145,7 +145,12 @@ export interface ExperimentData {
   positions: number[];
   cells: string[];
   numbers: Record<string, NumberData>;
+  /** Names of the axes of each array of numbers. */
+  dims: Record<string, string[]>;
   texts: Record<string, string[]>;
   /** Groups below it, each about one prompt. */
   records: string[];
 }
+
+/** One line of a server's list of files: where it lies, or why it cannot be had. */
+export type ServedFile = { name: string } & ({ url: string } | { error: string });

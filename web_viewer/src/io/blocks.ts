@@ -52,52 +52,60 @@ export class FileSource implements ByteSource {
   }
 }
 
-/** A file behind a server that answers Range requests. */
+/** What the headers of a partial answer say of the whole file. */
+export function partOf(header: (name: string) => string | null): {
+  size: number | null;
+  version: string | null;
+} {
+  const length = /\/(\d+)$/.exec(header('Content-Range') ?? '')?.[1];
+  return {
+    size: length === undefined ? null : Number(length),
+    version: header('ETag') ?? header('Last-Modified'),
+  };
+}
+
+/** A file behind a server that answers Range requests. Another version of it is told by its tag:
+ *  the condition If-Range would bring the whole of the other version, however long. */
 export class RangeSource implements ByteSource {
   readonly size: number;
   readonly #url: string;
-  readonly #tag: string | null;
+  readonly #version: string | null;
 
-  constructor(url: string) {
+  constructor(url: string, size: number, version: string | null) {
     this.#url = url;
-    const first = RangeSource.#request(url, 0, 1, null);
-    const total = /\/(\d+)$/.exec(first.getResponseHeader('Content-Range') ?? '')?.[1];
-    if (total === undefined)
-      throw new IoError('no_range', 'the server does not tell the file size');
-    this.size = Number(total);
-    const tag = first.getResponseHeader('ETag');
-    // If-Range takes strong tags only.
-    this.#tag = tag !== null && !tag.startsWith('W/') ? tag : null;
+    this.size = size;
+    this.#version = version;
   }
 
   read(offset: number, length: number): Uint8Array {
     const end = Math.min(offset + length, this.size);
     if (end <= offset) return new Uint8Array(0);
-    const reply = RangeSource.#request(this.#url, offset, end - offset, this.#tag);
+    const reply = this.#request(offset, end - offset);
+    const part = partOf((name) => reply.getResponseHeader(name));
     const bytes = new Uint8Array(reply.response as ArrayBuffer);
-    if (bytes.length !== end - offset) {
-      throw new IoError('changed', 'the server sent fewer bytes than it announced');
-    }
+    const same = part.size === this.size && part.version === this.#version;
+    if (!same || bytes.length !== end - offset) throw RangeSource.#changed();
     return bytes;
   }
 
-  static #request(url: string, offset: number, length: number, tag: string | null): XMLHttpRequest {
+  static #changed(): IoError {
+    return new IoError('changed', 'the file changed on the server since it was opened');
+  }
+
+  #request(offset: number, length: number): XMLHttpRequest {
     const request = new XMLHttpRequest();
-    request.open('GET', url, false);
+    request.open('GET', this.#url, false);
     request.responseType = 'arraybuffer';
+    // The browser's own cache would go on giving parts of the old version.
+    request.setRequestHeader('Cache-Control', 'no-cache');
     request.setRequestHeader('Range', `bytes=${offset}-${offset + length - 1}`);
-    if (tag !== null) request.setRequestHeader('If-Range', tag);
     try {
       request.send();
     } catch {
       throw new IoError('unreadable', 'the server does not answer');
     }
-    if (request.status === 200) {
-      // A whole file: either the server knows no ranges, or the tag no longer fits.
-      throw tag === null
-        ? new IoError('no_range', 'the server sends whole files only (status 200 for a range)')
-        : new IoError('changed', 'the file changed on the server since it was opened');
-    }
+    // A shorter file has no such part, a removed one none at all.
+    if ([404, 416].includes(request.status)) throw RangeSource.#changed();
     if (request.status !== 206) {
       throw new IoError('unreadable', `the server answers with status ${request.status}`);
     }

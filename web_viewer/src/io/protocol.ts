@@ -6,7 +6,8 @@ import type { Slab } from './reader';
 
 export type Source =
   | { kind: 'file'; file: File }
-  | { kind: 'url'; url: string }
+  /** `version` is the tag that the server gave; another one tells that the file changed. */
+  | { kind: 'url'; url: string; size: number; version: string | null }
   | { kind: 'bytes'; bytes: Uint8Array };
 
 export interface LinesOfText {

@@ -27,6 +27,7 @@ export async function readExperiment(file: RunReader, name: string): Promise<Exp
     positions: await listOf(file, `${path}/positions`),
     cells: [],
     numbers: {},
+    dims: {},
     texts: {},
     records: nodes.filter(({ kind }) => kind === 'group').map((node) => node.name),
   };
@@ -35,13 +36,16 @@ export async function readExperiment(file: RunReader, name: string): Promise<Exp
       if (!node.dataset || SKIPPED.has(node.name)) return;
       const at = `${path}/${node.name}`;
       if (node.dataset.dtype === 'text') data.texts[node.name] = await file.texts(at);
-      else if (node.dataset.dtype !== 'other') data.numbers[node.name] = await file.numbers(at);
+      else if (node.dataset.dtype !== 'other') {
+        const [numbers, { dims }] = await Promise.all([file.numbers(at), file.attributes(at)]);
+        data.numbers[node.name] = numbers;
+        data.dims[node.name] = typeof dims === 'string' ? dims.split(' ') : [];
+      }
     }),
   );
   const effect = data.numbers.effect;
   if (effect) {
-    const dims = (await file.attributes(`${path}/effect`)).dims;
-    data.axes = typeof dims === 'string' ? dims.split(' ').slice(1) : [];
+    data.axes = data.dims.effect?.slice(1) ?? [];
     data.shape = effect.shape;
   }
   data.methods = data.texts.methods ?? [];

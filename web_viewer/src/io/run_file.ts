@@ -20,6 +20,8 @@ export interface Reading {
 export interface Origin {
   file: string;
   path: string;
+  /** Where a row of the packed layout lies. */
+  row?: number;
 }
 
 /** An open file, or several that are read as one. */
@@ -29,7 +31,7 @@ export interface RunReader extends Reading {
   readonly name: string;
   readonly size: number;
   list(path: string): Promise<NodeInfo[]>;
-  origin(path: string): Origin;
+  origin(path: string, row?: number): Origin;
   close(): Promise<void>;
 }
 
@@ -52,8 +54,8 @@ export class RunFile implements RunReader {
     return new RunFile(client, file, name, size);
   }
 
-  origin(path: string): Origin {
-    return { file: this.name, path };
+  origin(path: string, row?: number): Origin {
+    return row === undefined ? { file: this.name, path } : { file: this.name, path, row };
   }
 
   close(): Promise<void> {

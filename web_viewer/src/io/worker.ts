@@ -23,7 +23,7 @@ function sourceOf(source: Source): ByteSource {
     case 'file':
       return new FileSource(source.file);
     case 'url':
-      return new RangeSource(source.url);
+      return new RangeSource(source.url, source.size, source.version);
     case 'bytes':
       return new BytesSource(source.bytes);
   }

@@ -7,7 +7,15 @@ import { surveyFile, type Survey } from '../io/survey';
 import { bytes, plural } from '../model/numbers';
 import { missingInExperiment, missingInStack, roundingOf } from '../model/warnings';
 import { safeText } from '../model/tokens';
-import { closeRun, failWith, mainRun, prompt, runs, type OpenRun } from '../state/workspace';
+import {
+  closeRun,
+  failWith,
+  mainRun,
+  prompt,
+  runs,
+  type OpenPart,
+  type OpenRun,
+} from '../state/workspace';
 
 function shownValue(value: AttributeValue): string {
   const text = Array.isArray(value) ? value.join(', ') : String(value);
@@ -118,6 +126,28 @@ function Tree({ run }: { run: OpenRun }) {
   );
 }
 
+/** What is at hand of a longer run, and what becomes of it. */
+function partWarnings(parts: readonly OpenPart[]): string[] {
+  const { total, kind } = parts[0]!.shard;
+  const numbers = parts.map(({ shard }) => shard.index + 1).join(', ');
+  const out = [
+    parts.length === 1
+      ? `This is part ${numbers} of ${total} of a longer run.`
+      : `These are parts ${numbers} of ${total} of one run; the tree is that of the first.`,
+  ];
+  if (kind === 'measurements') {
+    out.push(
+      'They hold measurements of a sweep that was interrupted. Effects are estimated when all are there: the same command with --resume goes on.',
+    );
+  }
+  if (kind === 'cells') {
+    out.push(
+      'Effects and their pointwise intervals are final; intervals and p over all units need all parts: attnscope merge makes them.',
+    );
+  }
+  return out;
+}
+
 function warnings(run: OpenRun): string[] {
   const { summary } = run;
   const out: string[] = [];
@@ -126,10 +156,7 @@ function warnings(run: OpenRun): string[] {
       'This is no file of attnscope: the root attribute “schema” is missing. Only its tree can be shown.',
     );
   }
-  const shard = summary.root.shard;
-  if (Array.isArray(shard)) {
-    out.push(`This is part ${Number(shard[0]) + 1} of ${shard[1]} of a longer run.`);
-  }
+  if (run.parts) out.push(...partWarnings(run.parts));
   if (summary.unknown.length > 0) {
     out.push(
       `Not known to this version: ${summary.unknown.map((name) => safeText(name)).join(', ')}.`,

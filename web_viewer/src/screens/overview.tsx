@@ -320,9 +320,12 @@ function statisticLines(): string | null {
     return h5pyStatistic(origin.file, origin.path, column.id, null);
   }
   if (!name) return null;
-  const origin = file.origin(`/packed/attention/${name}/head_stats`);
-  const row = showsMeans.value || id === undefined ? 'all' : Number(id.slice(1));
-  return h5pyStatistic(origin.file, origin.path, column.id, row);
+  const path = `/packed/attention/${name}/head_stats`;
+  if (showsMeans.value || id === undefined) {
+    return h5pyStatistic(file.origin(path).file, path, column.id, 'all');
+  }
+  const origin = file.origin(path, Number(id.slice(1)));
+  return h5pyStatistic(origin.file, origin.path, column.id, origin.row ?? 'all');
 }
 
 function Elsewhere() {

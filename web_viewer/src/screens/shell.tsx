@@ -12,7 +12,7 @@ import { KEYS } from '../state/keys';
 import { promptIds, promptMeans } from '../state/prompts';
 import { status } from '../state/status';
 import { choose, currentHash, view } from '../state/view';
-import { failures, mainRun, notice, prompt, runs } from '../state/workspace';
+import { failures, mainRun, notice, partialOf, prompt, runs } from '../state/workspace';
 import { toggleTray } from '../state/selection';
 import { copyText, Pick } from '../ui/controls';
 import { dragging, FailureCards, OpenButton } from '../ui/files';
@@ -104,6 +104,18 @@ function RunName() {
   );
 }
 
+/** Said at the top too: numbers of some parts are not those of the run. */
+function PartialMark() {
+  const run = mainRun.value;
+  const words = run && partialOf(run);
+  if (!words) return null;
+  return (
+    <span class="partial" title="Parts of a longer run; drop the others to add them">
+      {words}
+    </span>
+  );
+}
+
 function Header() {
   return (
     <header class="top">
@@ -119,6 +131,7 @@ function Header() {
         </a>
       </h1>
       <RunName />
+      <PartialMark />
       <PromptLine />
       <span class="spring" />
       <OpenButton label="Open" />

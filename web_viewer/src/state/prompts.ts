@@ -1,6 +1,7 @@
 /** The prompts of the main file: their table, statistics over them, and which one is read. */
 
 import { computed, effect, signal } from '@preact/signals';
+import { packedId } from '../format/schema';
 import {
   readGroupStats,
   readPackedPrompt,
@@ -16,8 +17,6 @@ import { client, failWith, mainRun, say, prompt, type OpenRun } from './workspac
 
 export const promptTable = signal<PromptRows | null>(null);
 export const promptStats = signal<PromptStats | null>(null);
-
-const packedId = (index: number): string => `p${String(index).padStart(6, '0')}`;
 
 /** Names of all prompts, of either layout. */
 export function promptIds(run: OpenRun): string[] {

@@ -5,22 +5,30 @@ import type { ExperimentData, PromptData, RunSummary, StackData } from '../forma
 import type { StackName } from '../format/schema';
 import { Client } from '../io/client';
 import { IoError, isStale, type IoErrorCode } from '../io/errors';
+import type { Part } from '../io/joined_file';
+import { partialWords } from '../io/parts';
 import type { Source } from '../io/protocol';
-import { readExperiment } from '../io/read_experiment';
-import { JoinedFile, joinedSummary, shardOf, type Part } from '../io/joined_file';
-import { RunFile, readSummary, type RunReader } from '../io/run_file';
+import type { RunReader } from '../io/run_file';
 import { browserSurroundings } from '../io/surroundings';
 import { headEffects, preferred, stacksOf, type HeadEffects } from '../model/effects';
 import { groupSizeOf, modelKey } from '../model/join';
-import type { Screen } from './hash';
-import { choose, view } from './view';
+import { view } from './view';
+
+/** A part of a longer run, with what it says itself. */
+export interface OpenPart extends Part {
+  experiments: readonly ExperimentData[];
+}
 
 export interface OpenRun {
   id: number;
   file: RunReader;
   summary: RunSummary;
+  /** Where its bytes come from, to open it again; null for parts that were joined. */
+  source: Source | null;
   foreign: boolean;
-  experiments: ExperimentData[];
+  experiments: readonly ExperimentData[];
+  /** The parts at hand of a run that is not whole. */
+  parts: readonly OpenPart[] | null;
 }
 
 export interface Failure {
@@ -47,10 +55,11 @@ export function say(text: string): void {
 }
 
 let nextId = 1;
+export const newId = (): number => nextId++;
 
-function fail(name: string, code: Failure['code'], message: string): void {
+export function fail(name: string, code: Failure['code'], message: string): void {
   if (failures.peek().some((known) => known.name === name && known.message === message)) return;
-  failures.value = [...failures.value, { id: nextId++, name, code, message }];
+  failures.value = [...failures.value, { id: newId(), name, code, message }];
 }
 
 export function failWith(name: string, error: unknown): void {
@@ -63,86 +72,15 @@ export function dismiss(id: number): void {
   failures.value = failures.value.filter((failure) => failure.id !== id);
 }
 
-/** A link names the run that it was made for; another file of that name may be another run. */
-function checkLink(summary: RunSummary): void {
-  const wanted = view.runId.peek();
-  if (wanted === '' || view.file.peek() !== summary.name) return;
-  if (String(summary.root.run_id ?? '').startsWith(wanted)) return;
-  say(`The link was made for another run (${wanted}) in a file of this name.`);
-}
-
-const partsOf = ({ file, summary }: OpenRun): Part[] => {
-  if (file instanceof JoinedFile) return [...file.parts];
-  return [{ file, shard: shardOf(summary)!, promptIds: summary.promptIds }];
-};
-
-/** A first file without heads opens where it has something to show. */
-function openAtContent({ summary, experiments: all }: OpenRun): void {
-  if (view.screen.peek() !== 'overview' || summary.root.kind === 'capture') return;
-  if (all.some((data) => stacksOf(data).some((stack) => headEffects(data, { stack })))) return;
-  const screens: Partial<Record<string, Screen>> = { lens: 'lens', diff: 'compare' };
-  const screen = screens[String(summary.root.kind)] ?? (all.length > 0 ? 'causal' : undefined);
-  if (screen) choose({ screen });
-}
-
-/** Parts of one run become one: its prompts are then browsed as if they lay in one file. */
-function addRun(run: OpenRun): void {
-  const mate =
-    shardOf(run.summary) &&
-    runs.value.find(
-      ({ summary }) => shardOf(summary) && summary.root.run_id === run.summary.root.run_id,
-    );
-  if (!mate) {
-    if (runs.value.length === 0) openAtContent(run);
-    runs.value = [...runs.value, run];
-    return;
-  }
-  const [part] = partsOf(run);
-  if (partsOf(mate).some(({ shard }) => shard[0] === part!.shard[0])) {
-    say('This part is open already.');
-    void run.file.close();
-    return;
-  }
-  const file = new JoinedFile([...partsOf(mate), part!]);
-  const joined = { ...run, file, summary: joinedSummary(run.summary, file) };
-  runs.value = runs.value.map((other) => (other === mate ? joined : other));
-}
-
-export async function openSource(source: Source, name: string): Promise<void> {
-  busy.value = name;
-  let file: RunFile | null = null;
-  try {
-    file = await RunFile.open(client, source, name);
-    const opened = file;
-    const { schema, summary } = await readSummary(opened);
-    if (schema.kind === 'newer') {
-      await opened.close();
-      fail(name, 'newer', schema.version);
-      return;
-    }
-    const experiments = await Promise.all(
-      summary.experiments.map((experiment) => readExperiment(opened, experiment)),
-    );
-    const foreign = schema.kind === 'foreign';
-    addRun({ id: nextId++, file: opened, summary, foreign, experiments });
-    checkLink(summary);
-  } catch (error) {
-    failWith(name, error);
-    // Closing can fail too, where the worker died.
-    await file?.close().catch(() => {});
-  } finally {
-    busy.value = null;
-  }
-}
-
-export async function openFiles(files: Iterable<File>): Promise<void> {
-  for (const file of files) await openSource({ kind: 'file', file }, file.name);
-}
-
 export async function closeRun(id: number): Promise<void> {
   const run = runs.value.find((candidate) => candidate.id === id);
   runs.value = runs.value.filter((candidate) => candidate.id !== id);
   await run?.file.close();
+}
+
+/** How many parts of its run a file is made of, in words; null for a whole file. */
+export function partialOf({ parts }: OpenRun): string | null {
+  return parts && partialWords(parts.length, parts[0]!.shard.total);
 }
 
 /** The file whose prompts are browsed: the chosen one, else the first capture, else the first. */

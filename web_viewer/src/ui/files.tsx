@@ -2,15 +2,27 @@
 
 import { signal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
-import { dismiss, failures, openFiles, type Failure } from '../state/workspace';
+import { addressOf, openFiles, reload } from '../state/opening';
+import { dismiss, failures, type Failure } from '../state/workspace';
 import { safeText } from '../model/tokens';
 import { Snippet } from './controls';
 
-export function OpenButton({ label, primary }: { label: string; primary?: boolean }) {
+interface OpenButtonProps {
+  label: string;
+  primary?: boolean;
+  title?: string;
+}
+
+export function OpenButton({ label, primary, title }: OpenButtonProps) {
   const input = useRef<HTMLInputElement>(null);
   return (
     <>
-      <button type="button" class={primary ? 'primary' : ''} onClick={() => input.current?.click()}>
+      <button
+        type="button"
+        class={primary ? 'primary' : ''}
+        title={title}
+        onClick={() => input.current?.click()}
+      >
         {label}
       </button>
       <input
@@ -80,7 +92,7 @@ function explain({ code, message, name }: Failure): Explanation {
     case 'changed':
       return {
         title: 'The file is no longer what was opened',
-        advice: `${message}. Open it again to see its new content.`,
+        advice: `${message}. What is on screen is of the old one.`,
       };
     case 'no_range':
       return {
@@ -104,6 +116,16 @@ function explain({ code, message, name }: Failure): Explanation {
   }
 }
 
+/** A server has the new content at the same address; a file on disk has to be picked again. */
+function Again({ name }: { name: string }) {
+  if (addressOf(name) === null) return <OpenButton label="Pick it again" />;
+  return (
+    <button type="button" onClick={() => reload(name)}>
+      Reload
+    </button>
+  );
+}
+
 export function FailureCards() {
   if (failures.value.length === 0) return null;
   return (
@@ -116,9 +138,12 @@ export function FailureCards() {
             <div class="name">{safeText(failure.name)}</div>
             <p>{safeText(advice, 600)}</p>
             {command && <Snippet text={safeText(command, 300)} what="Command" />}
-            <button type="button" onClick={() => dismiss(failure.id)}>
-              Close
-            </button>
+            <div class="failure-buttons">
+              {failure.code === 'changed' && <Again name={failure.name} />}
+              <button type="button" onClick={() => dismiss(failure.id)}>
+                Close
+              </button>
+            </div>
           </div>
         );
       })}

@@ -1,6 +1,6 @@
 /** Files made by the command and by h5py, once per machine, in a folder that is not committed. */
 
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -80,17 +80,62 @@ export const positions = (): string =>
     ...['--layers', '1,3', '--positions', '2,5-7'],
   ]);
 
-/** The two halves of `several()`, as two machines would write them. */
-export const halves = (): string[] =>
-  [1, 2].map((part) =>
-    make(`half-${part}.h5`, [
-      ...['capture', '-m', model, '--prompts', prompts('several.jsonl', 8)],
-      ...['--shard', `${part}/2`],
-    ]),
+/** The parts of a run, as several machines would write them. */
+const parts = (name: string, count: number, args: string[]): string[] =>
+  Array.from({ length: count }, (_, part) =>
+    make(`${name}-${part + 1}.h5`, [...args, '--shard', `${part + 1}/${count}`]),
   );
 
-export const packed = (): string =>
-  make('packed.h5', ['capture', '-m', model, '--prompts', prompts('packed.jsonl', 80)]);
+/** The two halves of `several()`. */
+export const halves = (): string[] =>
+  parts('half', 2, ['capture', '-m', model, '--prompts', prompts('several.jsonl', 8)]);
+
+const packedRun = (): string[] => [
+  ...['capture', '-m', model, '--prompts', prompts('packed.jsonl', 80)],
+];
+
+/** The thirds of `packed()`. */
+export const packedParts = (): string[] => parts('packed', 3, packedRun());
+
+const SWEEPS = {
+  ablate: ['--limit', '60', '--method', 'zero,mean'],
+  patch: ['--limit', '30', '--site', 'resid_pre,z'],
+};
+export type Sweep = keyof typeof SWEEPS;
+
+const sweepRun = (verb: Sweep): string[] => [
+  verb,
+  '-m',
+  model,
+  '--pairs',
+  pairs(),
+  ...SWEEPS[verb],
+];
+
+/** A sweep in one go, and in three parts that hold some of its cells each. */
+export const sweep = (verb: Sweep): string => make(`sweep-${verb}.h5`, sweepRun(verb));
+export const sweepParts = (verb: Sweep): string[] => parts(`sweep-${verb}`, 3, sweepRun(verb));
+
+/** What an interrupted sweep leaves beside its output: the first of its parts. */
+export async function measurements(): Promise<string> {
+  const out = join(folder, 'interrupted.h5');
+  const first = join(`${out}.parts`, 'shard-000000.h5');
+  if (existsSync(first)) return first;
+  mkdirSync(folder, { recursive: true });
+  const args = ['ablate', '-m', model, '--pairs', pairs(), '--method', 'zero,mean,resample'];
+  const running = spawn(command!, [...args, '--exact', '--threads', '1', '-o', out], {
+    stdio: 'ignore',
+  });
+  const ended = new Promise((resolve) => running.on('exit', resolve));
+  while (!existsSync(first) && running.exitCode === null) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  running.kill('SIGINT');
+  await ended;
+  return first;
+}
+
+export const packed = (): string => make('packed.h5', packedRun());
 
 function written(name: string, kind: string, ...more: string[]): string {
   mkdirSync(folder, { recursive: true });

@@ -29,6 +29,7 @@ export function experiment(verdicts: boolean): ExperimentData {
     heads: [0, 1],
     positions: [],
     cells: [],
+    dims: {},
     numbers: {
       effect: grid([-0.05, -2, 0.3, NaN]),
       ci_low: grid([-0.1, -3, 0.1, NaN]),

@@ -14,15 +14,35 @@ const TYPES: Record<string, string> = {
   js: 'text/javascript; charset=utf-8',
   css: 'text/css; charset=utf-8',
   wasm: 'application/wasm',
+  json: 'application/json',
   h5: 'application/x-hdf5',
 };
 
 export interface ServerOptions {
   /** Data files by name. */
   files: Record<string, string>;
+  /** Lists the files, with reasons for those that cannot be had, as attnscope view does. */
+  listed?: boolean;
+  faulty?: Record<string, string>;
   /** Answers whole files only. */
   withoutRanges?: boolean;
   delayMs?: number;
+}
+
+function listing({ files, faulty = {} }: ServerOptions): string {
+  const good = Object.entries(files).map(([name, path], at) => ({
+    name,
+    url: `files/${at}`,
+    size: statSync(path).size,
+  }));
+  const bad = Object.entries(faulty).map(([name, error]) => ({ name, error }));
+  return JSON.stringify({ files: [...good, ...bad] });
+}
+
+/** The path behind `run.h5` or, in a list, behind `files/0`. */
+function dataOf({ files }: ServerOptions, pathname: string): string | undefined {
+  const number = /^\/files\/(\d+)$/.exec(pathname)?.[1];
+  return number === undefined ? files[basename(pathname)] : Object.values(files)[Number(number)];
 }
 
 export interface RunningServer {
@@ -58,16 +78,18 @@ function sendPart(request: IncomingMessage, response: ServerResponse, path: stri
 export function serve(options: ServerOptions): Promise<RunningServer> {
   const requests: string[] = [];
   const server = createServer((request, response) => {
-    const name = basename(new URL(request.url ?? '/', 'http://x').pathname) || 'index.html';
+    const { pathname } = new URL(request.url ?? '/', 'http://x');
+    const name = basename(pathname) || 'index.html';
     requests.push(`${name} ${request.headers.range ?? ''}`.trim());
     const type = TYPES[name.split('.').pop() ?? ''] ?? 'application/octet-stream';
     response.setHeader('Content-Type', type);
     response.setHeader('Content-Security-Policy', POLICY);
-    const data = options.files[name];
+    const data = dataOf(options, pathname);
     setTimeout(
       () => {
         try {
-          if (data === undefined)
+          if (name === 'files.json' && options.listed) response.end(listing(options));
+          else if (data === undefined)
             response.end(readFileSync(join(VIEWER_ROOT, 'dist/served', name)));
           else if (options.withoutRanges) createReadStream(data).pipe(response);
           else sendPart(request, response, data);
@@ -79,6 +101,8 @@ export function serve(options: ServerOptions): Promise<RunningServer> {
     );
   });
   return new Promise((resolve) => {
+    // A test that fails must not keep its process from ending.
+    server.unref();
     server.listen(0, '127.0.0.1', () => {
       const { port } = server.address() as AddressInfo;
       resolve({

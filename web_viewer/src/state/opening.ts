@@ -1,0 +1,214 @@
+/** Opening files: picked, dropped, served beside the page, inside the page, or the demo. */
+
+import type { ExperimentData, RunSummary, ServedFile } from '../format/types';
+import { JoinedFile, joinedSummary } from '../io/joined_file';
+import { isSameRun, shardOf } from '../io/parts';
+import { probe } from '../io/probe';
+import type { Source } from '../io/protocol';
+import { readExperiment } from '../io/read_experiment';
+import { RunFile, readSummary } from '../io/run_file';
+import { servedFiles } from '../io/served';
+import { demoSource, insideFiles } from '../io/surroundings';
+import { headEffects, stacksOf } from '../model/effects';
+import { joinExperiment } from '../model/joined_experiment';
+import type { Screen } from './hash';
+import { remember } from './recent';
+import { choose, view } from './view';
+import {
+  busy,
+  client,
+  closeRun,
+  dismiss,
+  fail,
+  failures,
+  failWith,
+  newId,
+  runs,
+  say,
+  type OpenPart,
+  type OpenRun,
+} from './workspace';
+
+/** A link names the run that it was made for; another file of that name may be another run. */
+function checkLink(summary: RunSummary): void {
+  const wanted = view.runId.peek();
+  if (wanted === '' || view.file.peek() !== summary.name) return;
+  if (String(summary.root.run_id ?? '').startsWith(wanted)) return;
+  say(`The link was made for another run (${wanted}) in a file of this name.`);
+}
+
+/** A first file without heads opens where it has something to show. */
+function openAtContent({ summary, experiments: all, parts }: OpenRun): void {
+  if (view.screen.peek() !== 'overview' || summary.root.kind === 'capture') return;
+  if (all.some((data) => stacksOf(data).some((stack) => headEffects(data, { stack })))) return;
+  const screens: Partial<Record<string, Screen>> = { lens: 'lens', diff: 'compare' };
+  const other = all.length > 0 ? 'causal' : undefined;
+  const measured = parts?.some(({ shard }) => shard.kind === 'measurements');
+  const screen = measured ? 'file' : (screens[String(summary.root.kind)] ?? other);
+  if (screen) choose({ screen });
+}
+
+function place(run: OpenRun, former: OpenRun | undefined): void {
+  if (runs.value.length === 0) openAtContent(run);
+  runs.value = former
+    ? runs.value.map((other) => (other === former ? run : other))
+    : [...runs.value, run];
+}
+
+function joinedExperiments(parts: readonly OpenPart[]): ExperimentData[] {
+  const [first, ...others] = parts;
+  if (first!.shard.kind !== 'cells') return [...first!.experiments];
+  return first!.experiments.flatMap((data) => {
+    const pieces = others.map(({ experiments }) =>
+      experiments.find(({ name }) => name === data.name),
+    );
+    return pieces.every((piece) => piece !== undefined) ? [joinExperiment([data, ...pieces])] : [];
+  });
+}
+
+/** Parts of one run become one: they are then browsed as if they lay in one file. */
+function addPart(run: OpenRun, part: OpenPart): void {
+  const mate = runs.value.find(
+    ({ parts }) => parts !== null && isSameRun(parts[0]!.summary, part.summary),
+  );
+  const known = mate?.parts ?? [];
+  if (known.some(({ shard }) => shard.index === part.shard.index)) {
+    say('This part is open already.');
+    void part.file.close();
+    return;
+  }
+  const parts = [...known, part].sort((a, b) => a.shard.index - b.shard.index);
+  const experiments = joinedExperiments(parts);
+  if (parts.length === 1) {
+    place({ ...run, parts, experiments }, undefined);
+    return;
+  }
+  const file = new JoinedFile(parts);
+  place({ ...run, file, source: null, summary: joinedSummary(file), parts, experiments }, mate);
+}
+
+function addRun(run: OpenRun): void {
+  const { summary, file, experiments } = run;
+  const shard = run.foreign ? null : shardOf(summary);
+  if (shard) {
+    addPart(run, { file, shard, summary, experiments });
+    return;
+  }
+  const again = runs.value.find(
+    (other) =>
+      other.summary.name === summary.name && other.summary.root.run_id === summary.root.run_id,
+  );
+  place(run, again);
+  void again?.file.close();
+}
+
+export async function openSource(source: Source, name: string): Promise<void> {
+  busy.value = name;
+  let file: RunFile | null = null;
+  try {
+    file = await RunFile.open(client, source, name);
+    const opened = file;
+    const { schema, summary } = await readSummary(opened);
+    if (schema.kind === 'newer') {
+      await opened.close();
+      fail(name, 'newer', schema.version);
+      return;
+    }
+    const experiments = await Promise.all(
+      summary.experiments.map((experiment) => readExperiment(opened, experiment)),
+    );
+    const foreign = schema.kind === 'foreign';
+    addRun({ id: newId(), file: opened, summary, source, foreign, experiments, parts: null });
+    checkLink(summary);
+    if (source.kind === 'file') remember(name, source.file.size);
+  } catch (error) {
+    failWith(name, error);
+    // Closing can fail too, where the worker died.
+    await file?.close().catch(() => {});
+  } finally {
+    busy.value = null;
+  }
+}
+
+export async function openFiles(files: Iterable<File>): Promise<void> {
+  for (const file of files) {
+    await forgetChanged(file.name);
+    await openSource({ kind: 'file', file }, file.name);
+  }
+}
+
+async function openUrl(url: string, name: string): Promise<void> {
+  busy.value = name;
+  try {
+    await openSource(await probe(url), name);
+  } catch (error) {
+    failWith(name, error);
+  } finally {
+    busy.value = null;
+  }
+}
+
+/** What was read of a file that changed since is worth nothing once it is opened anew. */
+async function forgetChanged(name: string): Promise<void> {
+  const told = () => failures.value.filter((failure) => failure.name === name);
+  if (!told().some(({ code }) => code === 'changed')) return;
+  for (const run of runs.value) {
+    if (run.summary.name === name) await closeRun(run.id).catch(() => {});
+  }
+  // Reads that were under way have failed by now, and said so once more.
+  for (const { id } of told()) dismiss(id);
+}
+
+/** The address of an open file that lies on a server; null for one that has to be picked again. */
+export function addressOf(name: string): string | null {
+  const run = runs.value.find(({ summary }) => summary.name === name);
+  return run?.source?.kind === 'url' ? run.source.url : null;
+}
+
+/** Opens what a server has now under the address of a file that changed. */
+export async function reload(name: string): Promise<void> {
+  const url = addressOf(name);
+  if (url === null) return;
+  await forgetChanged(name);
+  await openUrl(url, name);
+}
+
+async function openServed(files: readonly ServedFile[]): Promise<void> {
+  for (const file of files) {
+    if ('url' in file) await openUrl(file.url, file.name);
+    else fail(file.name, 'unreadable', file.error);
+  }
+}
+
+/** Files that the address names: ?file=URL, as often as needed, from where the page came from. */
+function namedFiles(): ServedFile[] {
+  return new URLSearchParams(location.search).getAll('file').flatMap((url): ServedFile[] => {
+    if (!URL.canParse(url, location.href)) return [];
+    const { href, origin, pathname } = new URL(url, location.href);
+    if (origin !== location.origin) return [];
+    return [{ name: decodeURIComponent(pathname.split('/').pop() ?? url), url: href }];
+  });
+}
+
+/** What a page opens by itself: files inside it, those of its address, or those of its server. */
+export async function openAtStart(): Promise<void> {
+  const inside = insideFiles();
+  for (const { bytes, name } of inside) await openSource({ kind: 'bytes', bytes }, name);
+  if (inside.length > 0 || !location.protocol.startsWith('http')) return;
+  const named = namedFiles();
+  if (named.length === 0) busy.value = 'the files of this server';
+  try {
+    await openServed(named.length > 0 ? named : await servedFiles(document.baseURI));
+  } finally {
+    busy.value = null;
+  }
+}
+
+const DEMO = ['demo-capture.h5', 'demo-verdict.h5'];
+
+export async function openDemo(): Promise<void> {
+  for (const name of DEMO) {
+    const source = await demoSource(name).catch((error: unknown) => failWith(name, error));
+    if (source) await openSource(source, name);
+  }
+}

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { withViewer } from '../support/browser';
+import { capture, folder, h5py, verdict, without } from '../support/fixtures';
+import { serve } from '../support/server';
+
+test('the served page reads by ranges and keeps to its policy', { skip: without('command') }, () =>
+  withViewer(async (viewer) => {
+    const server = await serve({ files: { 'run.h5': capture() } });
+    await viewer.goto(`${server.url}?file=run.h5`);
+    assert.equal((await viewer.heads()).heads, 32);
+    assert.ok(server.requests.some((line) => line.startsWith('run.h5 bytes=0-')));
+    assert.ok(!server.requests.includes('run.h5'), 'never the whole file');
+    await server.close();
+  }),
+);
+
+test('a page opens every file that its server lists', { skip: without('command') }, () =>
+  withViewer(async (viewer) => {
+    const server = await serve({
+      files: { 'run.h5': capture(), 'verdict.h5': verdict() },
+      faulty: { 'secret.h5': 'permission denied' },
+      listed: true,
+    });
+    await viewer.goto(server.url);
+    await viewer.page.locator('.failure').waitFor();
+    await viewer.page.waitForFunction(() => window.__attnscope.state().files.length === 2);
+    const shown = await viewer.heads();
+    assert.deepEqual(shown.files, ['run.h5', 'verdict.h5']);
+    assert.deepEqual(
+      shown.failures.map(({ name, message }) => [name, message]),
+      [['secret.h5', 'permission denied']],
+    );
+    assert.ok(shown.columns.effect, 'the verdict adds its effects');
+    assert.match(await viewer.page.locator('.bottom').innerText(), /served file/);
+    await server.close();
+  }),
+);
+
+test('a server that lists nothing shows the welcome page, with the demo', () =>
+  withViewer(async (viewer) => {
+    viewer.expected.push(/404/);
+    const server = await serve({ files: {} });
+    await viewer.goto(server.url);
+    await viewer.page.getByRole('button', { name: 'Open the demo' }).click();
+    assert.equal((await viewer.heads()).heads, 32);
+    await viewer.page.waitForFunction(() => window.__attnscope.state().files.length === 2);
+    assert.deepEqual((await viewer.state()).files, ['demo-capture.h5', 'demo-verdict.h5']);
+    await server.close();
+  }));
+
+/** Maps that fill several blocks, so that not all of them are read at once. */
+function writeMaps(path: string, seed: number): void {
+  h5py<null>(
+    `rng = np.random.default_rng(int(sys.argv[2]))
+with h5py.File(sys.argv[1], "w") as f:
+    f.attrs["schema"] = np.bytes_(b"attnscope/1"); f.attrs["schema_version"] = [1, 0]
+    f.attrs["kind"] = np.bytes_(b"capture")
+    p = f.create_group("prompts/p000000"); p["text"] = np.bytes_(b"changing")
+    p["tokens/text"] = np.array([b"t%d" % i for i in range(512)])
+    p.create_dataset("cache/blocks.0.attn.hook_pattern", data=rng.random((4, 512, 512), dtype="f4"), chunks=(1, 256, 256))
+print("null")`,
+    path,
+    String(seed),
+  );
+}
+
+const CELL = `with h5py.File(sys.argv[1]) as f: print(json.dumps(float(f["prompts/p000000/cache/blocks.0.attn.hook_pattern"][3, 300, 20])))`;
+
+test(
+  'a file that changed on the server is told, and read anew where it was',
+  { skip: without('python') },
+  () =>
+    withViewer(async (viewer) => {
+      const path = join(folder, 'replaced.h5');
+      writeMaps(path, 1);
+      const server = await serve({ files: { 'replaced.h5': path }, listed: true });
+      await viewer.goto(`${server.url}#v=1&s=head&h=0.0`);
+      await viewer.value(5, 2);
+      writeMaps(path, 2);
+      await viewer.page.evaluate(() => (location.hash = '#v=1&s=head&h=0.3'));
+      await viewer.page.locator('.failure[data-code=changed]').waitFor();
+      assert.ok(!server.requests.includes('0'), 'never the whole file');
+      await viewer.page.getByRole('button', { name: 'Reload' }).click();
+      await viewer.page.locator('.failure').waitFor({ state: 'detached' });
+      assert.equal(await viewer.value(300, 20), h5py<number>(CELL, path));
+      const { files, head } = await viewer.state();
+      assert.deepEqual([files, head], [['replaced.h5'], '0.3']);
+      await server.close();
+    }),
+);
+
+test(
+  'a server without ranges gives a small file whole; a large one is refused with the way out',
+  { skip: without('command') },
+  () =>
+    withViewer(async (viewer) => {
+      const heavy = join(folder, 'heavy.h5');
+      writeFileSync(heavy, '');
+      truncateSync(heavy, 65 * 2 ** 20);
+      const files = { 'run.h5': capture(), 'heavy.h5': heavy };
+      const server = await serve({ files, withoutRanges: true });
+      await viewer.goto(`${server.url}?file=run.h5&file=heavy.h5`);
+      await viewer.page.locator('.failure[data-code=no_range]').waitFor();
+      assert.match(await viewer.page.locator('.failure').innerText(), /attnscope view heavy\.h5/);
+      assert.equal((await viewer.heads()).heads, 32);
+      await server.close();
+    }),
+);
+
+test('the served page has no script of its own inside', () => {
+  const served = join(VIEWER_ROOT, 'dist/served');
+  const page = readFileSync(join(served, 'index.html'), 'utf8');
+  const scripts = page.match(/<script[^>]*>/g) ?? [];
+  assert.deepEqual(scripts, ['<script type="module" src="app.js">']);
+  assert.doesNotMatch(page, /<style|\son[a-z]+=/);
+  for (const name of ['app.js', 'worker.js']) {
+    assert.doesNotMatch(readFileSync(join(served, name), 'utf8'), /\beval\(|new Function\(/);
+  }
+});
