@@ -59,9 +59,10 @@ std::vector<std::string> similar_files(const fs::path& path) {
 
 void add_parts(const std::string& name, const std::vector<std::string>& parts, ViewFiles& out) {
   const auto planned = static_cast<std::size_t>(planned_shards(name));
-  const std::string of = planned >= parts.size() ? " of " + std::to_string(planned) : "";
-  out.partial.push_back(escape_untrusted(name, 4096) +
-                        " is partial: " + std::to_string(parts.size()) + of + " parts are there");
+  const std::string count = planned >= parts.size()
+                                ? std::to_string(parts.size()) + " of " + count_of(planned, "part")
+                                : count_of(parts.size(), "part") + " so far";
+  out.partial.push_back(escape_untrusted(name, 4096) + " is partial: " + count);
   out.paths.insert(out.paths.end(), parts.begin(), parts.end());
 }
 

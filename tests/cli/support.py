@@ -127,7 +127,7 @@ def start_view(*arguments, cwd=None, env=None, stdout=subprocess.PIPE):
     """Starts `attnscope view` with `arguments`; the process and the address that it prints."""
     process = subprocess.Popen([ATTNSCOPE, "view", *map(str, arguments)], cwd=cwd,
                                env=dict(os.environ) | (env or {}), stdin=subprocess.DEVNULL,
-                               stdout=stdout, stderr=subprocess.PIPE)
+                               stdout=stdout, stderr=subprocess.PIPE, bufsize=0)
     for line in process.stdout:
         found = re.search(rb"http://\S+", line)
         if found:

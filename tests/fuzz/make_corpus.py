@@ -201,6 +201,26 @@ MANIFESTS = {
     "config-number": MANIFEST | {"config": 1},
 }
 
+FILE = "GET /files/0 HTTP/1.1\r\nHost: localhost:8765\r\n"
+REQUESTS = {
+    "page": "GET / HTTP/1.1\r\nHost: 127.0.0.1:8765\r\nCookie: attnscope-8765=00\r\n\r\n",
+    "token": "GET /?token=00 HTTP/1.1\r\nHost: [::1]:8765\r\nSec-Fetch-Site: cross-site\r\n\r\n",
+    "range": FILE + "Range: bytes=2-5\r\nIf-Range: \"x\"\r\n\r\n",
+    "last": FILE + "Range: bytes=-5\r\n\r\n",
+    "open": FILE + "Range: bytes=5-\r\n\r\n",
+    "beyond": FILE + "Range: bytes=18446744073709551615-\r\n\r\n",
+    "ranges": FILE + "Range: bytes=0-1,3-4\r\n\r\n",
+    "known": FILE + "If-None-Match: W/\"x\", *\r\n\r\n",
+    "range-alone": "bytes=2-5",
+    "head": "HEAD /files.json HTTP/1.0\r\nHost: localhost:8765\r\nConnection: close\r\n\r\n",
+    "post": "POST / HTTP/1.1\r\nHost: localhost:8765\r\nContent-Length: 5\r\n\r\nhello",
+    "chunked": "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "two": FILE + "\r\n" + FILE + "\r\n",
+    "folded": FILE + "Origin: http://localhost:8765\r\n x\r\n\r\n",
+    "bare": FILE.replace("\r", "") + "\n",
+    "none": "GET /\r\n\r\n",
+}
+
 
 def main():
     for old in CORPUS.glob("*/seed-*"):
@@ -231,6 +251,8 @@ def main():
         write("spec_json", name, compact(spec))
     for name, manifest in MANIFESTS.items():
         write("shard_manifest", name, compact(manifest))
+    for name, request in REQUESTS.items():
+        write("http_request", name, request)
     files = list(CORPUS.rglob("*"))
     print(len(files), "files,", sum(f.stat().st_size for f in files if f.is_file()), "bytes")
 

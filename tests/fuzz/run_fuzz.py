@@ -28,6 +28,7 @@ WORDS = {
               "src/data/answer_encoder.cpp"],
     "prompts": ["src/data/prompt_reader.cpp"],
     "selectors": ["src/sites/site.cpp"],
+    "http_request": ["src/serve/*.cpp"],
     "shard_manifest": ["src/storage/output.cpp"],
 }
 LONGEST = {"tokenizer_json": 4096, "config": 2048, "safetensors_header": 2048}
