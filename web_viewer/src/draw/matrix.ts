@@ -1,14 +1,17 @@
 /** Tables of numbers as coloured cells with labels, several side by side on one scale. */
 
+import type { Verdict } from '../model/effects';
 import type { Pen } from './pen';
 import { cellText } from './axes';
 import { cssColor, inkOn } from './color';
 import type { Ink } from './ink';
 import { placeOf, type ScaleSpec } from './scale';
+import { drawMark } from './scatter';
 
 export interface Matrix {
   title: string;
   values: (row: number, column: number) => number;
+  verdicts: (row: number, column: number) => Verdict | null;
 }
 
 export interface MatrixLayout {
@@ -18,12 +21,26 @@ export interface MatrixLayout {
 }
 
 const LEFT = 52;
+/** Below this a mark would lie on the number. */
+const MIN_FOR_MARK = 32;
 const TOP = 30;
 const BOTTOM = 14;
-/** Height of the tokens of the clean prompt, above those of the corrupt one. */
-const CLEAN_HEIGHT = 68;
+/** Of a letter, about. */
+const LETTER = 6.8;
 /** Room below for the colour bar. */
 const BAR = 34;
+
+/** Height of a token that is written upwards. */
+const tokenHeight = (text: string): number => text.length * LETTER + 6;
+
+/** Room below a matrix for its tokens: the corrupt one stands below the clean one. */
+export const tokenRoom = (tokens: MatrixLabels['tokens']): number =>
+  BOTTOM +
+  Math.max(
+    ...tokens.map(
+      ({ clean, corrupt }) => tokenHeight(clean) + (corrupt === '' ? 0 : tokenHeight(corrupt)),
+    ),
+  );
 
 /** Beside each other while cells stay wide enough, else below each other. */
 export function matrixLayout(
@@ -125,6 +142,11 @@ export function drawMatrices(
           context.textAlign = 'center';
           context.fillText(cellText(value), x + (width - 1) / 2, y + height / 2);
         }
+        const verdict = matrix.verdicts(row, column);
+        if (verdict && width >= MIN_FOR_MARK && height >= MIN_FOR_MARK) {
+          const color = value < 0 ? ink.negative : ink.positive;
+          drawMark(context, verdict, x + width - 6, y + 5, color, ink.paper, 3);
+        }
       }
     });
     const bottom = place.y + labels.rows.length * height + 6;
@@ -139,7 +161,7 @@ export function drawMatrices(
     };
     labels.tokens.forEach(({ clean, corrupt }, column) => {
       upright(clean, column, bottom, ink.muted);
-      if (corrupt !== '') upright(corrupt, column, bottom + CLEAN_HEIGHT, ink.positive);
+      if (corrupt !== '') upright(corrupt, column, bottom + tokenHeight(clean), ink.positive);
     });
     if (marked?.matrix === at) {
       context.strokeStyle = ink.accent;

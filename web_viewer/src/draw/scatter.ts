@@ -125,14 +125,8 @@ function drawBand(context: Pen, ink: Ink, size: Size, range: ScatterRange, delta
   context.fillRect(MARGIN.left, top, size.width - MARGIN.left - MARGIN.right, bottom - top);
 }
 
-/** What it means to lie far out: the two corners where attention misleads. */
-function drawCorners(
-  context: Pen,
-  ink: Ink,
-  size: Size,
-  range: ScatterRange,
-  statistic: string,
-): void {
+/** The two corners where the statistic misleads. */
+function drawCorners(context: Pen, ink: Ink, size: Size, range: ScatterRange): void {
   const zero = pointOf(range, size, range.x[0], 0).y;
   const down = Math.abs(range.y[0]) > Math.abs(range.y[1]);
   const far = down ? size.height - MARGIN.bottom - 9 : MARGIN.top + 9;
@@ -140,9 +134,9 @@ function drawCorners(
   context.textBaseline = 'middle';
   context.textAlign = 'right';
   const above = zero - MARGIN.top > 24 ? -10 : 10;
-  context.fillText(`much ${statistic}, no effect`, size.width - MARGIN.right - 4, zero + above);
+  context.fillText('high, no effect', size.width - MARGIN.right - 4, zero + above);
   context.textAlign = 'left';
-  context.fillText(`little ${statistic}, effect`, MARGIN.left + 6, far);
+  context.fillText('low, effect', MARGIN.left + 6, far);
 }
 
 /** Causal is filled, no effect crossed, undetermined hollow; without verdicts a plain dot. */
@@ -192,7 +186,7 @@ export function drawScatter(
 ): void {
   if (delta > 0) drawBand(context, ink, size, range, delta);
   drawFrame(context, ink, size, range, labels);
-  drawCorners(context, ink, size, range, labels.x);
+  drawCorners(context, ink, size, range);
   const passes = [true, false];
   for (const dimmed of passes) {
     for (const dot of dots) {

@@ -54,6 +54,8 @@ export interface HeadEffects {
   hasIntervals: boolean;
   /** Heads that one unit covers; 1 where units are heads. */
   headsPerUnit: number;
+  /** Units that are no head of any stack, such as sets. */
+  otherUnits: number;
   /** What paths lead to, in a patching of paths. */
   receivers: string;
   prompts: PromptCounts | null;
@@ -208,6 +210,7 @@ export function headEffects(data: ExperimentData, options: EffectOptions = {}): 
     hasSimultaneous: data.numbers.ci_sim_low !== undefined,
     hasIntervals: data.numbers.ci_low?.values.some((value) => !Number.isNaN(value)) ?? false,
     headsPerUnit,
+    otherUnits: names.filter((name) => !parseUnit(name)).length,
     receivers: textAttribute(data, 'receivers'),
     prompts: promptCounts(data),
     withheld: data.texts.withheld?.[0] ?? '',

@@ -1,20 +1,10 @@
-/** The arrays of an experiment as grids and ranked lists, whatever its units are. */
+/** What is known of every unit of an experiment, whatever the units are. */
 
 import type { ExperimentData } from '../format/types';
-import { smallestP, unitNames, verdictName, verdictWord } from './effects';
+import { smallestP, verdictName, verdictWord } from './effects';
 import { interval, plural, pText, short, signed } from './numbers';
+import type { ResultGrid } from './result_grid';
 import { hasValues } from './result_words';
-
-export interface ResultGrid {
-  methods: string[];
-  rows: string[];
-  columns: string[];
-  /** Name of the axis along the columns: head, position … */
-  columnAxis: string;
-  units: number;
-  /** Name of each unit, as on the command line. */
-  names: string[];
-}
 
 /** What can be shown of every unit, with how it is called. */
 const ARRAYS: readonly [name: string, label: string][] = [
@@ -45,44 +35,6 @@ export function arraysOf(data: ExperimentData): string[] {
       // The effect stays, so that a table of nothing says that it is one.
       (name === 'effect' || hasValues(data, name)),
   );
-}
-
-function axisLabels(data: ExperimentData, axis: string, extent: number): string[] {
-  const known: Record<string, [string, number[]]> = {
-    layer: ['L', data.layers],
-    head: ['', data.heads],
-    position: ['', data.positions],
-  };
-  const [prefix, values] = known[axis] ?? ['', []];
-  return Array.from({ length: extent }, (_, i) => `${prefix}${values[i] ?? i}`);
-}
-
-/** Rows are all axes but the last; null where there is nothing to lay out. */
-export function resultGrid(data: ExperimentData): ResultGrid | null {
-  const effect = data.numbers.effect;
-  if (!effect || effect.values.length === 0) return null;
-  const extents = effect.shape.slice(1);
-  const units = extents.reduce((product, extent) => product * extent, 1);
-  const labels = data.axes.map((axis, i) => axisLabels(data, axis, extents[i] ?? 0));
-  const columns = labels.at(-1) ?? [];
-  let rows = [''];
-  for (const axis of labels.slice(0, -1)) {
-    rows = rows.flatMap((row) => axis.map((label) => (row ? `${row}.${label}` : label)));
-  }
-  const grid = data.axes.length > 1;
-  const names = unitNames(data);
-  return {
-    methods: data.methods.length > 0 ? data.methods : [''],
-    rows: grid ? rows : [],
-    columns: grid ? columns : [],
-    columnAxis: grid ? (data.axes.at(-1) ?? '') : '',
-    units,
-    names: Array.from({ length: units }, (_, i) => names[i] ?? String(i)),
-  };
-}
-
-export function valueOf(data: ExperimentData, array: string, offset: number): number {
-  return data.numbers[array]?.values[offset] ?? NaN;
 }
 
 const KIND_WORDS: Record<number, string> = {

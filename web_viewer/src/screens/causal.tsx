@@ -9,31 +9,25 @@ import {
   patchCommand,
   verdictCommand,
 } from '../model/commands';
-import { numberAttribute, smallestP, textAttribute } from '../model/effects';
+import { numberAttribute, smallestP, stacksOf, textAttribute } from '../model/effects';
 import { modelName } from '../model/join';
 import { pText, short, signed } from '../model/numbers';
 import { experimentTitle, promptsWords, readingNotes } from '../model/result_words';
-import {
-  arrayLabel,
-  arraysOf,
-  isSigned,
-  ofUnit,
-  resultGrid,
-  sortedUnits,
-  type ResultGrid,
-} from '../model/results';
+import { resultGrid, type ResultGrid } from '../model/result_grid';
+import { arrayLabel, arraysOf, isSigned, ofUnit, sortedUnits } from '../model/results';
 import { safeText } from '../model/tokens';
 import { choose, view } from '../state/view';
-import { chosenEffects, experiments, mainRun, prompt } from '../state/workspace';
+import { chosenEffects, experiments, mainRun, prompt, stackName } from '../state/workspace';
 import { Absent, Fold, Pick, Snippet, Switch } from '../ui/controls';
 import { PairsHelp } from './absent';
 import { exportTables, Grids, loadTokens, tokensUnder, type Listed } from './causal_grids';
 import { UnitList, UnitName } from './causal_list';
+import { StackPick } from './overview';
 import { Checks, Controls, Ranks, Sets, Tiles } from './causal_verdict';
 
 function listed(): Listed[] {
   return experiments.value.flatMap(({ id, run, data }) => {
-    const grid = resultGrid(data);
+    const grid = resultGrid(data, stackName.value);
     return grid ? [{ id, run, data, grid }] : [];
   });
 }
@@ -142,6 +136,7 @@ function Toolbar({ all, item, array, method, layout }: ToolbarProps) {
         }))}
         onPick={(experiment) => choose({ experiment, method: 0, array: '', unitSort: '' })}
       />
+      {stacksOf(data).length > 1 && <StackPick />}
       {grid.rows.length > 0 && (
         <Switch
           label="How units are shown"

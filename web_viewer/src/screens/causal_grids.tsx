@@ -10,21 +10,24 @@ import {
   cellAt,
   drawMatrices,
   matrixLayout,
+  tokenRoom,
   type MatrixCell,
   type MatrixLayout,
 } from '../draw/matrix';
 import type { Pen } from '../draw/pen';
 import type { ScaleSpec } from '../draw/scale';
 import type { Size } from '../draw/viewport';
+import { verdictName } from '../model/effects';
 import { short } from '../model/numbers';
 import { pairTokens, type PairToken } from '../model/pair_tokens';
-import { arrayLabel, describeUnit, isSigned, ofUnit, type ResultGrid } from '../model/results';
+import type { ResultGrid } from '../model/result_grid';
+import { arrayLabel, describeUnit, isSigned, ofUnit } from '../model/results';
 import { safeText, tokenLabel } from '../model/tokens';
+import { parseUnit } from '../model/units';
 import { downloadSvg, svgPen } from '../state/export';
-import { table } from '../state/heads';
 import { divergingMap } from '../state/theme';
 import { choose, view } from '../state/view';
-import type { OpenRun } from '../state/workspace';
+import { stackNames, type OpenRun } from '../state/workspace';
 import { Canvas, offsetOf } from '../ui/canvas';
 
 export interface Listed {
@@ -34,10 +37,6 @@ export interface Listed {
   grid: ResultGrid;
 }
 
-const TOKEN_ROOM = 78;
-/** Further room for the tokens of the corrupt prompt. */
-const CORRUPT_ROOM = 66;
-
 /** Tokens of the first prompt of a file, for the axes of positions. */
 const firstTokens = signal<{ run: number; tokens: PairToken[] }>({ run: 0, tokens: [] });
 
@@ -46,10 +45,10 @@ export async function loadTokens(run: OpenRun): Promise<void> {
   firstTokens.value = { run: run.id, tokens: pairTokens(texts, corrupt) };
 }
 
-export function tokensUnder({ run, grid, data }: Listed): PairToken[] {
+export function tokensUnder({ run, grid }: Listed): PairToken[] {
   const { run: owner, tokens } = firstTokens.value;
-  if (grid.columnAxis !== 'position' || owner !== run.id) return [];
-  return data.positions.map((position) => {
+  if (owner !== run.id) return [];
+  return grid.positions.map((position) => {
     const { clean, corrupt } = tokens[position] ?? { clean: '', corrupt: '' };
     return {
       clean: tokenLabel(clean, 10),
@@ -77,10 +76,14 @@ function drawTables(
 ): void {
   const { data, grid } = item;
   const scale = scaleOf(data, array, diverging);
+  const at = (name: string, cell: MatrixCell) => {
+    const offset = offsetIn(grid, cell);
+    return offset < 0 ? NaN : ofUnit(data, grid, name, offset);
+  };
   const matrices = grid.methods.map((title, matrix) => ({
     title: safeText(title) || arrayLabel(array),
-    values: (row: number, column: number) =>
-      ofUnit(data, grid, array, offsetIn(grid, { matrix, row, column })),
+    values: (row: number, column: number) => at(array, { matrix, row, column }),
+    verdicts: (row: number, column: number) => verdictName(at('verdict', { matrix, row, column })),
   }));
   const labels = { rows: grid.rows, columns: grid.columns, tokens: tokensUnder(item) };
   drawMatrices(pen, ink, layout, matrices, labels, scale, marked);
@@ -95,14 +98,16 @@ interface Tables {
   marked: MatrixCell | null;
 }
 
-const offsetIn = (grid: ResultGrid, { matrix, row, column }: MatrixCell): number =>
-  matrix * grid.units + row * grid.columns.length + column;
+/** Place of a cell in the arrays, −1 where no unit is there. */
+function offsetIn(grid: ResultGrid, { matrix, row, column }: MatrixCell): number {
+  const unit = grid.unitAt(row, column);
+  return unit < 0 ? -1 : matrix * grid.units + unit;
+}
 
 function layoutOf(item: Listed, { width, height }: Size): MatrixLayout {
   const { methods, rows, columns } = item.grid;
   const tokens = tokensUnder(item);
-  const differs = tokens.some(({ corrupt }) => corrupt !== '');
-  const room = tokens.length > 0 ? TOKEN_ROOM + (differs ? CORRUPT_ROOM : 0) : undefined;
+  const room = tokens.length > 0 ? tokenRoom(tokens) : undefined;
   return matrixLayout(methods.length, rows.length, columns.length, width, height, room);
 }
 
@@ -127,8 +132,15 @@ export function Grids({ item, array }: { item: Listed; array: string }) {
     drawTables(context, ink, place, layout.value, tables);
   };
   const cell = at.value;
-  const lines = cell ? describeUnit(data, grid, offsetIn(grid, cell)) : [];
-  const name = cell ? grid.names[offsetIn(grid, cell) % grid.units]! : '';
+  const offset = cell ? offsetIn(grid, cell) : -1;
+  const lines = offset >= 0 ? describeUnit(data, grid, offset) : [];
+  const name = offset >= 0 ? grid.names[offset % grid.units]! : '';
+  const unit = parseUnit(name);
+  const open = (screen?: 'head') => {
+    if (unit?.kind !== 'head' || !stackNames.value.includes(unit.stack)) return;
+    const head = `${unit.layer}.${unit.head}`;
+    choose({ stack: unit.stack, head, ...(screen && { screen }) });
+  };
   return (
     <div class="causal-grids" style={{ minHeight: `${layout.value.height}px` }}>
       <Canvas
@@ -140,14 +152,10 @@ export function Grids({ item, array }: { item: Listed; array: string }) {
           at.value = cellAt(layout.value, grid.rows.length, grid.columns.length, x, y);
         }}
         onPointerLeave={() => (at.value = null)}
-        onClick={() => {
-          if (name && table.value.index.has(name)) choose({ head: name });
-        }}
-        onDblClick={() => {
-          if (name && table.value.index.has(name)) choose({ head: name, screen: 'head' });
-        }}
+        onClick={() => open()}
+        onDblClick={() => open('head')}
       />
-      {cell && (
+      {cell && name && (
         <div
           class="tip"
           style={{

@@ -33,13 +33,13 @@ export function Tiles({ data }: { data: ExperimentData }) {
       {counts.size > 0 && (
         <>
           <span title="The interval that holds for all units at once lies outside ±δ with one sign under at least two methods">
-            <b>{of('causal')}</b> causal
+            <span class="mark filled" /> <b>{of('causal')}</b> causal
           </span>
           <span title="Total, direct and conditional effects are shown to be smaller than δ">
-            <b>{of('no effect')}</b> no effect
+            <span class="mark cross">×</span> <b>{of('no effect')}</b> no effect
           </span>
           <span title="Neither is shown; backed up: no total effect, but others stand in for the unit">
-            <b>{of('undetermined') + backedUp}</b> undetermined
+            <span class="mark hollow" /> <b>{of('undetermined') + backedUp}</b> undetermined
             {backedUp > 0 && `, ${backedUp} of them backed up`}
           </span>
         </>

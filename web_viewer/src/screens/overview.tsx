@@ -5,7 +5,7 @@ import { SEQUENTIAL } from '../draw/color';
 import { namedHeads } from '../model/named';
 import { labelsOf } from '../model/labels';
 import { nameOf } from '../model/heads';
-import { short } from '../model/numbers';
+import { plural, short } from '../model/numbers';
 import { filter, kept, selectHead, selected, statistic, toggleTray } from '../state/selection';
 import { showsMeans } from '../state/prompts';
 import { adjust, choose, view } from '../state/view';
@@ -247,7 +247,7 @@ function EffectPicks() {
   const all = allEffects.value;
   const chosen = chosenEffects.value;
   if (!chosen) return null;
-  const { methods, metric, headsPerUnit, withheld } = chosen.effects;
+  const { methods, metric, headsPerUnit, otherUnits, withheld } = chosen.effects;
   return (
     <div class="effect-picks">
       {all.length > 1 && (
@@ -271,6 +271,15 @@ function EffectPicks() {
         <p class="small">
           Units are key-value groups: the {headsPerUnit} heads of each were changed together, and
           each of them shows the effect of its group.
+        </p>
+      )}
+      {otherUnits > 0 && (
+        <p class="small">
+          {plural(otherUnits, 'other unit')} of this experiment {otherUnits === 1 ? 'is' : 'are'} no
+          single head:{' '}
+          <button type="button" class="link" onClick={() => choose({ screen: 'causal' })}>
+            show all
+          </button>
         </p>
       )}
       {withheld && <p class="warning">Verdicts are withheld: {safeText(withheld, 600)}</p>}

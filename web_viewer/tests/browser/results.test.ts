@@ -3,7 +3,15 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { withViewer, type Viewer } from '../support/browser';
-import { ablation, capture, h5py, patching, verdict, without } from '../support/fixtures';
+import {
+  ablation,
+  capture,
+  h5py,
+  patching,
+  verdict,
+  without,
+  writtenByH5py,
+} from '../support/fixtures';
 import { difference, result, RESULTS, sharedKeysCapture } from '../support/results';
 
 const both = { skip: without('command', 'python') };
@@ -302,4 +310,27 @@ test(
       const over = page.locator('section[aria-label*="mean over 70 prompts"]');
       near(/logit-diff (\S+) is/.exec(await over.innerText())![1]!, meanTotal);
     }),
+);
+
+test('a patching map has the tokens of both prompts below its positions', both, () =>
+  withViewer(async (viewer) => {
+    const path = writtenByH5py(
+      'patch-with-corrupt.h5',
+      `g = h5py.File(${JSON.stringify(patching())})
+for k, v in g.attrs.items(): f.attrs[k] = v
+for k in g: g.copy(k, f)
+t = g["prompts/p000000/text"].asstr()[()]
+f["prompts/p000000"].attrs["corrupt"] = np.bytes_(t[::-1].replace("knarF", "nitraM", 1)[::-1])`,
+    );
+    await viewer.open([path], '#v=1&s=causal&e=patch_layer_pos');
+    const { page } = viewer;
+    await page.getByText('in orange where the corrupt prompt differs').waitFor();
+    await page.getByText('Take these numbers elsewhere').click();
+    const waiting = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Tables as SVG' }).click();
+    const svg = readFileSync(await (await waiting).path(), 'utf8');
+    // One map for each of two sites; both names stand in the clean prompt, Frank twice.
+    assert.equal(svg.match(/>·Frank</g)?.length, 4);
+    assert.equal(svg.match(/>·Martin</g)?.length, 4);
+  }),
 );

@@ -37,6 +37,8 @@ test(
         assert.deepEqual(columns.effect, expected, stack);
       }
       await page.keyboard.press('4');
+      await page.locator('.causal-grids canvas').waitFor();
+      await page.getByRole('button', { name: 'List', exact: true }).click();
       const names = await page.locator('.unit-list tbody th').allInnerTexts();
       assert.deepEqual(names.slice(0, 3), ['enc:0.0', 'enc:0.1', 'mlp:0']);
       await page.getByRole('button', { name: 'cross:1.2' }).click();

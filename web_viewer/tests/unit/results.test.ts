@@ -13,7 +13,8 @@ import { intervalReasons, promptsUsed } from '../../src/model/result_words';
 import { pairTokens } from '../../src/model/pair_tokens';
 import { namedHeads } from '../../src/model/named';
 import { pText } from '../../src/model/numbers';
-import { arraysOf, describeUnit, resultGrid, sortedUnits } from '../../src/model/results';
+import { resultGrid } from '../../src/model/result_grid';
+import { arraysOf, describeUnit, sortedUnits } from '../../src/model/results';
 import { STATISTICS } from '../../src/model/statistics';
 import { missingInExperiment, missingInStack, roundingOf } from '../../src/model/warnings';
 import type { ExperimentData, MapInfo } from '../../src/format/types';
@@ -276,7 +277,53 @@ test('results of any axes become grids with the names of the units', () => {
   ]);
   assert.equal(describeUnit(data, grid, 0).at(-1), '40 prompts in 1 group');
   assert.deepEqual(arraysOf(data), ['effect', 'n']);
-  const list = { ...data, axes: ['cell'] };
+  const list = { ...data, axes: ['cell'], cells: ['mlp:0', 'mlp:1', 'mlp:2', 'mlp:3'] };
   list.numbers = { effect: { ...data.numbers.effect!, shape: [1, 4] } };
   assert.deepEqual([resultGrid(list)!.rows, resultGrid(list)!.names.length], [[], 4]);
+});
+
+test('units of a list lie at their heads or positions, where most of them have one', () => {
+  const list = (cells: string[], places: Partial<ExperimentData> = {}): ExperimentData => ({
+    ...experiment(false),
+    axes: ['cell'],
+    cells,
+    layers: [],
+    heads: [],
+    ...places,
+    numbers: {
+      effect: { shape: [1, cells.length], dtype: 'f64', values: new Float64Array(cells.length) },
+    },
+  });
+  const shown = (data: ExperimentData, stack?: 'encoder' | 'cross') => {
+    const grid = resultGrid(data, stack)!;
+    const units = grid.rows.map((_, row) => grid.columns.map((__, at) => grid.unitAt(row, at)));
+    return [grid.rows, grid.columns, units];
+  };
+  // A second layer with one head less.
+  assert.deepEqual(shown(list(['0.0', '0.1', '2.0'])), [
+    ['L0', 'L2'],
+    ['0', '1'],
+    [
+      [0, 1],
+      [2, -1],
+    ],
+  ]);
+  const stacks = list(['enc:0.0', 'enc:0.1', 'cross:0.0', 'cross:1.0', 'mlp:0']);
+  assert.deepEqual(shown(stacks, 'cross'), [['L0', 'L1'], ['0'], [[2], [3]]]);
+  assert.deepEqual(shown(stacks, 'encoder')[2], [[0, 1]]);
+  assert.deepEqual(shown(list(['0.0', '0.1', '0.0+0.1', '0.0+0.2'])), [[], [], []]);
+  const positions = list(['0@3', '0@7', '1@3'], {
+    layers: [0, 0, 1],
+    heads: [-1, -1, -1],
+    positions: [3, 7, 3],
+  });
+  assert.deepEqual(shown(positions), [
+    ['L0', 'L1'],
+    ['3', '7'],
+    [
+      [0, 1],
+      [2, -1],
+    ],
+  ]);
+  assert.deepEqual(resultGrid(positions)!.positions, [3, 7]);
 });
