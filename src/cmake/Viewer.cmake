@@ -23,10 +23,10 @@ function(attnscope_viewer_page out)
 
   set(page_folder ${PROJECT_BINARY_DIR}/viewer)
   set(pages ${page_folder}/attnscope-viewer.html)
-  foreach(name IN ITEMS index.html app.js app.css worker.js hdf5.wasm)
+  foreach(name IN ITEMS index.html app.js app.css worker.js hdf5.wasm demo-capture.h5 demo-verdict.h5)
     list(APPEND pages ${page_folder}/served/${name})
   endforeach()
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${viewer}/src/*)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${viewer}/src/* ${viewer}/demo/*.h5)
   add_custom_command(OUTPUT ${pages}
     COMMAND ${ATTNSCOPE_NODE} build.mjs --out ${page_folder}
     DEPENDS ${sources} ${viewer}/build.mjs ${viewer}/package-lock.json

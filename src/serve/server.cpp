@@ -1,5 +1,7 @@
 #include "attnscope/serve/server.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -20,8 +22,19 @@ using boost::asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr std::size_t kMaxConnections = 256;
-// After a connection could not be taken, for want of descriptors.
+// Of this process, for all that is no connection.
+constexpr std::size_t kOtherDescriptors = 32;
+// After a connection could not be taken.
 constexpr std::chrono::milliseconds kPause{50};
+
+// A connection has two descriptors while it is sent a file.
+std::size_t connection_limit() {
+  rlimit descriptors{};
+  if (::getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return kMaxConnections;
+  const auto allowed = static_cast<std::size_t>(descriptors.rlim_cur);
+  const std::size_t free = allowed > kOtherDescriptors ? allowed - kOtherDescriptors : 0;
+  return std::clamp<std::size_t>(free / 2, 1, kMaxConnections);
+}
 
 boost::asio::ip::address bytes_of(Loopback loopback) {
   if (loopback == Loopback::ipv6) return boost::asio::ip::address_v6::loopback();
@@ -84,6 +97,7 @@ struct Server::State {
   boost::asio::steady_timer pause;
   Responder responder;
   std::list<std::shared_ptr<Session>> sessions;
+  std::size_t max_connections = connection_limit();
 
   explicit State(const ServerOptions& options)
       : loopback(options.loopback),
@@ -111,14 +125,13 @@ void Server::State::accept() {
 
 void Server::State::on_accepted(const error_code& error, tcp::socket socket) {
   if (error) {
-    make_room();
     pause.expires_after(kPause);
     pause.async_wait([this](const error_code& stopped) {
       if (!stopped) accept();
     });
     return;
   }
-  if (sessions.size() >= kMaxConnections) make_room();
+  if (sessions.size() >= max_connections) make_room();
   const auto on_end = [this](const Session& session) { remove(session); };
   sessions.push_back(std::make_shared<Session>(std::move(socket), responder, on_end));
   sessions.back()->start();

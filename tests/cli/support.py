@@ -123,11 +123,11 @@ def stop_at_once(arguments, number):
     return process.returncode, err
 
 
-def start_view(*arguments, cwd=None, env=None, stdout=subprocess.PIPE):
+def start_view(*arguments, cwd=None, preexec_fn=None):
     """Starts `attnscope view` with `arguments`; the process and the address that it prints."""
     process = subprocess.Popen([ATTNSCOPE, "view", *map(str, arguments)], cwd=cwd,
-                               env=dict(os.environ) | (env or {}), stdin=subprocess.DEVNULL,
-                               stdout=stdout, stderr=subprocess.PIPE, bufsize=0)
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, bufsize=0, preexec_fn=preexec_fn)
     for line in process.stdout:
         found = re.search(rb"http://\S+", line)
         if found:

@@ -3,6 +3,7 @@ greedy and rude clients can do, how it ends."""
 import json
 import os
 import pathlib
+import resource
 import select
 import signal
 import socket
@@ -26,7 +27,7 @@ SECURITY = {
     "cache-control": "no-store",
 }
 ASSETS = {"/": b"<!doctype html>", "/app.js": b"", "/app.css": b"", "/worker.js": b"",
-          "/hdf5.wasm": b"\0asm"}
+          "/hdf5.wasm": b"\0asm", "/demo-capture.h5": b"\x89HDF", "/demo-verdict.h5": b"\x89HDF"}
 MIB = 1 << 20
 RESERVED = 64  # descriptors of the server that are no connections, at most
 
@@ -51,9 +52,9 @@ class ViewTest(CliTest):
                                              self.folder / "page.html").err:
             self.skipTest("this attnscope was built without the page of the viewer")
 
-    def start(self, *arguments):
+    def start(self, *arguments, **options):
         """A server with its client, which has the cookie; it is ended after the test."""
-        self.process, address = support.start_view(*arguments, "--port", "0")
+        self.process, address = support.start_view(*arguments, "--port", "0", **options)
         self.addCleanup(self.end)
         client = Client(address)
         client.log_in()
@@ -381,6 +382,16 @@ class Clients(ViewTest):
         self.assertTrue(head.startswith(b"HTTP/1.1 206"), head)
         self.assertEqual(received, 500 * MIB)
         print(f"\n500 MiB in {seconds:.2f} s, {500 / seconds:.0f} MiB/s, with this client")
+
+    def test_few_descriptors(self):
+        """The page answers and files open also where the limit is far below what comes."""
+        def limit():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+        client = self.start(support.text_capture(), preexec_fn=limit)
+        self.opened(client, 200)
+        for target in ("/", "/files/0", "/files.json"):
+            self.assertEqual(client.get(target).status, 200)
+        self.assertLess(descriptors_of(self.process), 64)
 
     def test_case_99_clients_that_drop(self):
         client = self.start(self.sparse(1 << 30))
