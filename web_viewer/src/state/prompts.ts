@@ -13,7 +13,7 @@ import {
 } from '../io/read_prompt';
 import { findPrompts, meansOver, sortPrompts, type PromptRows } from '../model/prompts';
 import { view } from './view';
-import { client, failWith, mainRun, say, prompt, type OpenRun } from './workspace';
+import { client, failWith, lastPrompt, mainRun, say, type OpenRun } from './workspace';
 
 export const promptTable = signal<PromptRows | null>(null);
 export const promptStats = signal<PromptStats | null>(null);
@@ -80,7 +80,7 @@ async function loadPrompt(run: OpenRun, id: string): Promise<void> {
   const data = groups.includes(id)
     ? await readPrompt(run.file, id)
     : await readPackedPrompt(run.file, Number(id.slice(1)), id, packedStacks);
-  if (wanted === `${run.id}|${id}`) prompt.value = data;
+  if (wanted === `${run.id}|${id}`) lastPrompt.value = { run: run.id, data };
 }
 
 let wanted = '';
@@ -99,7 +99,7 @@ export function followPrompts(): void {
     const chosen = view.prompt.value;
     if (!run) {
       wanted = '';
-      prompt.value = null;
+      lastPrompt.value = null;
       return;
     }
     const ids = promptIds(run);
@@ -110,7 +110,7 @@ export function followPrompts(): void {
     if (key === wanted && key !== '') return;
     wanted = key;
     if (id === undefined) {
-      prompt.value = null;
+      lastPrompt.value = null;
       return;
     }
     client.advance('tiles');

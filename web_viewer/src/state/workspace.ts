@@ -42,7 +42,8 @@ export const client = new Client(browserSurroundings());
 export const runs = signal<readonly OpenRun[]>([]);
 export const failures = signal<readonly Failure[]>([]);
 export const busy = signal<string | null>(null);
-export const prompt = signal<PromptData | null>(null);
+/** The prompt that was read last, and the file it is of. */
+export const lastPrompt = signal<{ run: number; data: PromptData } | null>(null);
 /** A word about what just happened; it makes room for the status line again. */
 export const notice = signal<string>('');
 const NOTICE_MS = 6000;
@@ -92,6 +93,12 @@ export const mainRun = computed<OpenRun | null>(() => {
     ours[0] ??
     null
   );
+});
+
+/** The prompt on screen; null until it is read after another file became the main one. */
+export const prompt = computed<PromptData | null>(() => {
+  const last = lastPrompt.value;
+  return last && last.run === mainRun.value?.id ? last.data : null;
 });
 
 /** Files of the same model: their experiments speak about the same heads. */

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { withViewer, type Viewer } from '../support/browser';
+import { capture, encoderDecoder, h5py, long, without } from '../support/fixtures';
+
+const ARRAY = `
+with h5py.File(sys.argv[1]) as f:
+    a = f["prompts/" + sys.argv[2]][...].astype("f8")
+    print(json.dumps(np.where(np.isfinite(a), a, -1).tolist()))
+`;
+const array = <T>(path: string, name: string) => h5py<T>(ARRAY, path, name);
+
+const choosePrompt = (viewer: Viewer, hash: string) =>
+  viewer.page.evaluate((address) => (location.hash = address), hash);
+
+const stacks = [
+  ['encoder', 'encoder', 'attn'],
+  ['decoder', 'decoder', 'attn'],
+  ['cross', 'decoder', 'cross_attn'],
+] as const;
+
+for (const [stack, side, block] of stacks) {
+  test(
+    `${stack} maps and statistics of an encoder–decoder file are those stored`,
+    { skip: without('library', 'python') },
+    () =>
+      withViewer(async (viewer) => {
+        const path = encoderDecoder();
+        await viewer.open([path], `#v=1&s=head&a=${stack}&h=1.2`);
+        for (const prompt of ['p000000', 'p000001']) {
+          await choosePrompt(viewer, `#v=1&s=head&a=${stack}&h=1.2&p=${prompt}`);
+          await viewer.page.waitForFunction(
+            (wanted) => window.__attnscope.state().prompt === wanted,
+            prompt,
+          );
+          const maps = array<number[][][]>(path, `${prompt}/cache/${side}.1.${block}.hook_pattern`);
+          for (const [q, row] of maps[2]!.entries()) {
+            for (const [k, value] of row.entries()) assert.equal(await viewer.value(q, k), value);
+          }
+          const stats = array<number[][][]>(path, `${prompt}/attention/${stack}/head_stats`);
+          const { columns } = await viewer.heads();
+          assert.deepEqual(
+            columns.entropy!.map((value) => Math.fround(value)),
+            stats.flat().map((head) => Math.fround(head[0]!)),
+          );
+        }
+      }),
+  );
+}
+
+test(
+  'a long map of some heads is fitted from its pyramid and exact where it is near',
+  { skip: without('library', 'python') },
+  () =>
+    withViewer(async (viewer) => {
+      const path = long(4096);
+      await viewer.open([path], '#v=1&s=head&h=5.3');
+      await viewer.page.waitForFunction(() =>
+        /level ×4 \(largest of 4 × 4 cells\)|level ×16 \(largest/.test(
+          document.querySelector('.bottom .status')?.textContent ?? '',
+        ),
+      );
+      const read = `
+with h5py.File(sys.argv[1]) as f:
+    d = f["prompts/p000000/cache/blocks.5.attn.hook_pattern"]
+    assert list(d.attrs["heads"]) == [1, 3]
+    print(json.dumps([float(d[1, q, k]) for q, k in [(4000, 0), (3000, 2003), (3999, 3999), (7, 9)]]))
+`;
+      const expected = h5py<number[]>(read, path);
+      const shown = [];
+      for (const [q, k] of [
+        [4000, 0],
+        [3000, 2003],
+        [3999, 3999],
+        [7, 9],
+      ] as const) {
+        shown.push(await viewer.value(q, k));
+      }
+      assert.deepEqual(shown, expected);
+    }),
+);
+
+test(
+  'another main file is read by its own layers, whatever was on screen before',
+  { skip: without('command', 'library', 'python') },
+  () =>
+    withViewer(async (viewer) => {
+      const path = long(1100);
+      await viewer.open([capture(), path], '#v=1&s=head&h=1.7');
+      await viewer.value(5, 2);
+      await choosePrompt(viewer, '#v=1&fi=long-1100.h5&s=head&h=5.3');
+      const [expected] = h5py<number[]>(
+        `
+with h5py.File(sys.argv[1]) as f:
+    print(json.dumps([float(f["prompts/p000000/cache/blocks.5.attn.hook_pattern"][1, 1050, 53])]))
+`,
+        path,
+      );
+      assert.equal(await viewer.value(1050, 53), expected);
+      assert.deepEqual((await viewer.state()).failures, []);
+    }),
+);
