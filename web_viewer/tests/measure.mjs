@@ -166,6 +166,30 @@ row(
   '100 ms',
 );
 
+await switchTo('2.0');
+await page.waitForTimeout(500);
+/** A key that is held: one step a frame, each of which shows its head at least in small. */
+const held = await page.evaluate(
+  () =>
+    new Promise((resolve) => {
+      const begin = performance.now();
+      const shown = new Set();
+      const step = (count) => {
+        const options = { key: 'ArrowRight', bubbles: true, repeat: count > 0 };
+        document.body.dispatchEvent(new KeyboardEvent('keydown', options));
+        requestAnimationFrame(() =>
+          setTimeout(() => {
+            shown.add(document.querySelector('.stepper h2')?.textContent);
+            if (count < 29) step(count + 1);
+            else resolve((1000 * shown.size) / (performance.now() - begin));
+          }),
+        );
+      };
+      step(0);
+    }),
+);
+row('held key, heads a second, 1,024 tokens', `${held.toFixed(0)}`, '15');
+
 const frames = await page.evaluate(
   () =>
     new Promise((resolve) => {

@@ -6,7 +6,7 @@ import { nameOf } from '../model/heads';
 import { cancelExport } from './export_map';
 import { SCREENS } from './hash';
 import { shownHead, stepHead, toggleTray } from './selection';
-import { choose, view } from './view';
+import { adjust, choose, view } from './view';
 import { table } from './heads';
 
 export const KEYS: readonly { keys: string; what: string }[] = [
@@ -53,11 +53,17 @@ function escape(): void {
   else choose({ head: '' });
 }
 
-const ACTIONS: Record<string, () => void> = {
-  ArrowLeft: () => stepHead(0, -1),
-  ArrowRight: () => stepHead(0, 1),
-  ArrowUp: () => stepHead(-1, 0),
-  ArrowDown: () => stepHead(1, 0),
+/** A key that is held passes many heads, of which only the first step is one to go back to. */
+const step =
+  (layers: number, heads: number) =>
+  ({ repeat }: KeyboardEvent): void =>
+    stepHead(layers, heads, repeat ? adjust : choose);
+
+const ACTIONS: Record<string, (event: KeyboardEvent) => void> = {
+  ArrowLeft: step(0, -1),
+  ArrowRight: step(0, 1),
+  ArrowUp: step(-1, 0),
+  ArrowDown: step(1, 0),
   Escape: escape,
   Enter: () => choose({ screen: 'head' }),
   t: () =>
@@ -104,6 +110,6 @@ export function followKeys(): void {
     const action = screen ? () => choose({ screen }) : ACTIONS[event.key];
     if (!action) return;
     event.preventDefault();
-    action();
+    action(event);
   });
 }

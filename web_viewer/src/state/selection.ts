@@ -66,9 +66,9 @@ export const selected = computed<number>(() => table.value.index.get(view.head.v
 
 export const selectedHead = computed<HeadRef | null>(() => parseHead(view.head.value));
 
-export function selectHead(index: number): void {
+export function selectHead(index: number, change = choose): void {
   const head = table.peek().heads[index];
-  if (head) choose({ head: nameOf(head) });
+  if (head) change({ head: nameOf(head) });
 }
 
 export function toggleTray(name: string): void {
@@ -77,7 +77,7 @@ export function toggleTray(name: string): void {
 }
 
 /** The head beside the selected one; layers that are not in the file are skipped. */
-export function stepHead(layers: number, heads: number): void {
+export function stepHead(layers: number, heads: number, change = choose): void {
   const { heads: all, index, layers: stored } = table.peek();
   const now = parseHead(view.head.peek()) ?? all[0];
   if (!now) return;
@@ -86,7 +86,7 @@ export function stepHead(layers: number, heads: number): void {
   const last = all.reduce((top, ref) => (ref.layer === layer ? Math.max(top, ref.head) : top), 0);
   const head = Math.min(last, Math.max(0, now.head + heads));
   const next = index.get(nameOf({ layer, head }));
-  if (next !== undefined) selectHead(next);
+  if (next !== undefined) selectHead(next, change);
 }
 
 /** The head that a screen about one head shows when none is chosen. */
