@@ -11,22 +11,18 @@ import { clampView, fitAll, type Size, type Viewport } from '../draw/viewport';
 import { nameOf } from '../model/heads';
 import { exact, plural, short, signed } from '../model/numbers';
 import { positionOf } from '../model/positions';
-import { safeText, tokenLabel } from '../model/tokens';
+import { safeText } from '../model/tokens';
 import {
-  columnTexts,
   differenceTile,
-  gapsOf,
   isIdentity,
   largestDifference,
   pairedShape,
   pairedValue,
   pairing,
   pairingWords,
-  positionsOf,
-  rowTexts,
+  panelAxes,
   sideA,
   sideB,
-  sideOf,
   sideTile,
   type Pairing,
   type Side,
@@ -50,17 +46,6 @@ const painters = {
 };
 type Panel = keyof typeof painters;
 
-/** Labels of paired rows or columns: those of one side, and of the other where it has none. */
-function labelsAlong(axis: keyof Pairing, name: SideName): string[] {
-  const pairs = pairing.value?.[axis];
-  const texts = axis === 'rows' ? rowTexts : columnTexts;
-  const other = name === 'a' ? 'b' : 'a';
-  const [own, rest] = [sideOf(name), sideOf(other)].map((side) => (side ? texts(side) : []));
-  return Array.from(pairs?.[name] ?? [], (index, at) =>
-    tokenLabel((index >= 0 ? own?.[index] : rest?.[pairs![other][at]!]) ?? ''),
-  );
-}
-
 function scaleFor(panel: Panel): ScaleSpec {
   const kind = view.scale.value;
   if (panel !== 'difference') {
@@ -79,14 +64,13 @@ interface PanelProps {
   panel: Panel;
   a: Side;
   b: Side;
-  pairs: Pairing;
   cross: Cross | null;
   onCross: (cross: Cross | null) => void;
   onReport: (report: DrawReport) => void;
 }
 
 /** Everything that is drawn of one panel. */
-function contentOf(panel: Panel, a: Side, b: Side, pairs: Pairing, cross: Cross | null) {
+function contentOf(panel: Panel, a: Side, b: Side, cross: Cross | null) {
   const scale = scaleFor(panel);
   const own: SideName = panel === 'b' ? 'b' : 'a';
   const { map } = panel === 'b' ? b.at : a.at;
@@ -96,14 +80,15 @@ function contentOf(panel: Panel, a: Side, b: Side, pairs: Pairing, cross: Cross 
     at.map.path,
     at.index,
   ]);
+  const { rows, columns } = panelAxes.value![panel];
   const rule = {
     causal: map.causal,
     window: map.window,
-    queryPositions: positionsOf(pairs.rows, own, map.queryPositions),
-    keyPositions: positionsOf(pairs.columns, own, map.keyPositions),
+    queryPositions: rows.positions,
+    keyPositions: columns.positions,
     hideFirst: false,
-    emptyRows: gapsOf(pairs.rows, panel),
-    emptyColumns: gapsOf(pairs.columns, panel),
+    emptyRows: rows.gaps,
+    emptyColumns: columns.gaps,
   };
   const difference = panel === 'difference';
   return {
@@ -125,8 +110,8 @@ function contentOf(panel: Panel, a: Side, b: Side, pairs: Pairing, cross: Cross 
       pool: difference ? ('farthest' as const) : ('max' as const),
     },
     scale,
-    rowLabels: labelsAlong('rows', own),
-    columnLabels: labelsAlong('columns', own),
+    rowLabels: rows.labels,
+    columnLabels: columns.labels,
     rowPositions: rule.queryPositions,
     columnPositions: rule.keyPositions,
     valueAt: () => null,
@@ -140,7 +125,7 @@ function contentOf(panel: Panel, a: Side, b: Side, pairs: Pairing, cross: Cross 
   };
 }
 
-function PanelMap({ panel, a, b, pairs, cross, onCross, onReport }: PanelProps) {
+function PanelMap({ panel, a, b, cross, onCross, onReport }: PanelProps) {
   const layout = useSignal<FigureLayout | null>(null);
   const side = panel === 'b' ? b : a;
   const draw = (context: CanvasRenderingContext2D, size: Size, ink: Ink) => {
@@ -148,7 +133,7 @@ function PanelMap({ panel, a, b, pairs, cross, onCross, onReport }: PanelProps) 
     const { rows, columns } = pairedShape.value;
     const place = figureLayout(size, columns, rows);
     layout.value = place;
-    const content = contentOf(panel, a, b, pairs, cross);
+    const content = contentOf(panel, a, b, cross);
     onReport(drawFigure(context, ink, place, painters[panel], content, devicePixelRatio));
   };
   const gestures = useMapGestures({
@@ -210,7 +195,7 @@ function Readout({ at, a }: { at: Cross | null; a: Side }) {
   const place = (axis: keyof Pairing, index: number) => {
     const stored = pairing.value?.[axis].a[index] ?? -1;
     const { queryPositions, keyPositions } = a.at.map;
-    const label = labelsAlong(axis, 'a')[index] ?? '';
+    const label = panelAxes.value?.a[axis].labels[index] ?? '';
     if (stored < 0) return `(only in B) ${label}`;
     return `${positionOf(axis === 'rows' ? queryPositions : keyPositions, stored)} ${label}`;
   };
@@ -266,7 +251,6 @@ export function CompareScreen() {
             panel={panel}
             a={a}
             b={b}
-            pairs={pairs}
             cross={cross.value}
             onCross={(next) => (cross.value = next)}
             onReport={(report) => {

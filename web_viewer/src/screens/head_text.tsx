@@ -188,7 +188,7 @@ export function HeadText() {
           if (event.detail === 0) selection.press(kindOf(event), at, event);
         }}
       >
-        {tokenText(positions.map((position) => texts[position]!.slice(0, 400)).join(''), 400)}
+        {tokenText(positions.map((position) => texts[position]!.slice(0, 401)).join(''), 400)}
       </button>
     );
   };

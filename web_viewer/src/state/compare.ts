@@ -8,7 +8,7 @@ import type { Block } from '../draw/transform';
 import { align, alignByIndex, type Alignment } from '../model/align';
 import { nameOf, parseHead, type HeadRef } from '../model/heads';
 import { pickTexts, positionOf, type Positions } from '../model/positions';
-import { plainToken } from '../model/tokens';
+import { plainToken, tokenLabel } from '../model/tokens';
 import { findMap, headMap, type HeadMap } from './map';
 import { shownHead } from './selection';
 import { arrivals, cellValue, tile } from './tiles';
@@ -104,9 +104,9 @@ function textsOf(side: Side, tokens: PromptData['queryTokens'], stored: Position
   return pickTexts(own?.texts.map(plainToken) ?? [], stored);
 }
 
-export const rowTexts = (side: Side): string[] =>
+const rowTexts = (side: Side): string[] =>
   textsOf(side, side.prompt.queryTokens, side.at.map.queryPositions);
-export const columnTexts = (side: Side): string[] =>
+const columnTexts = (side: Side): string[] =>
   textsOf(side, side.prompt.keyTokens, side.at.map.keyPositions);
 
 export interface Pairing {
@@ -212,23 +212,53 @@ export function differenceTile(row: number, column: number): Block | null {
   return { ...left, values: left.values.map((value, at) => value - right.values[at]!) };
 }
 
-/** Marks of rows (or columns) that a panel has nothing of; null if there are none. */
-export function gapsOf(pairs: Alignment, panel: SideName | 'difference'): Uint8Array | null {
-  const lacks = (name: SideName, at: number) => pairs[name][at]! < 0;
-  const marks = Uint8Array.from(pairs.a, (_, at) =>
-    panel === 'difference' ? +(lacks('a', at) || lacks('b', at)) : +lacks(panel, at),
-  );
-  return marks.includes(1) ? marks : null;
+export type PanelName = SideName | 'difference';
+
+/** One axis of a panel. */
+export interface PanelAxis {
+  /** Labels of its own tokens, and of the other side's where it has none. */
+  labels: string[];
+  /** Positions, for masks and numbers; a gap has that of the token before. */
+  positions: number[];
+  /** Marks of what the panel has nothing of; null if there is none. */
+  gaps: Uint8Array | null;
 }
 
-/** Positions along a panel for masks; a gap has that of the token before. */
-export function positionsOf(pairs: Alignment, name: SideName, stored: Positions): number[] {
+function panelAxis(pairs: Alignment, panel: PanelName, stored: Positions, texts: Texts): PanelAxis {
+  const own = panel === 'b' ? 'b' : 'a';
+  const other = own === 'a' ? 'b' : 'a';
+  const lacks = (name: SideName, at: number) => pairs[name][at]! < 0;
   let last = 0;
-  return Array.from(pairs[name], (index) => {
+  const positions = Array.from(pairs[own], (index) => {
     if (index >= 0) last = positionOf(stored, index);
     return last;
   });
+  const labels = Array.from(pairs[own], (index, at) =>
+    tokenLabel((index >= 0 ? texts[own][index] : texts[other][pairs[other][at]!]) ?? ''),
+  );
+  const marks = Uint8Array.from(pairs.a, (_, at) =>
+    panel === 'difference' ? +(lacks('a', at) || lacks('b', at)) : +lacks(panel, at),
+  );
+  return { labels, positions, gaps: marks.includes(1) ? marks : null };
 }
+
+type Texts = Record<SideName, string[]>;
+
+/** Rows and columns of every panel. */
+export const panelAxes = computed(() => {
+  const [a, b, pairs] = [sideA.value, sideB.value, pairing.value];
+  if (!a || !b || !pairs) return null;
+  const rows: Texts = { a: rowTexts(a), b: rowTexts(b) };
+  const columns: Texts = { a: columnTexts(a), b: columnTexts(b) };
+  const axesOf = (panel: PanelName) => {
+    const { queryPositions, keyPositions } = (panel === 'b' ? b : a).at.map;
+    return {
+      rows: panelAxis(pairs.rows, panel, queryPositions, rows),
+      columns: panelAxis(pairs.columns, panel, keyPositions, columns),
+    };
+  };
+  return { a: axesOf('a'), b: axesOf('b'), difference: axesOf('difference') };
+});
 
 /** The largest difference of what is here; 1 where the map is too long to be read as a whole. */
 export const largestDifference = computed<number>(() => {
@@ -237,10 +267,8 @@ export const largestDifference = computed<number>(() => {
   arrivals.value;
   const [down, across] = [Math.ceil(rows / TILE), Math.ceil(columns / TILE)];
   if (!pairs || down * across > MAX_TILES / 2) return 1;
-  const gaps = {
-    rows: gapsOf(pairs.rows, 'difference'),
-    columns: gapsOf(pairs.columns, 'difference'),
-  };
+  const axes = panelAxes.value!.difference;
+  const gaps = { rows: axes.rows.gaps, columns: axes.columns.gaps };
   let most = 0;
   for (let row = 0; row < down; ++row) {
     for (let column = 0; column < across; ++column) {

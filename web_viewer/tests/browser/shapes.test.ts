@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { withViewer, type Viewer } from '../support/browser';
+import { h5py, without, writtenByH5py } from '../support/fixtures';
+
+/** Encoder, decoder and cross maps of 4 source and 3 target tokens. */
+const crossed = (): string =>
+  writtenByH5py(
+    'crossed-2.h5',
+    `f.attrs["schema"] = np.bytes_(b"attnscope/1"); f.attrs["schema_version"] = [1, 0]
+f.attrs["kind"] = np.bytes_(b"capture")
+p = f.create_group("prompts/p000000"); p["text"] = np.bytes_(b"translate")
+p["tokens/source/text"] = np.array([s.encode() for s in ["▁Ein", "▁Haus", "boot", "</s>"]])
+p["tokens/target/text"] = np.array([s.encode() for s in ["<pad>", "▁a", "▁house"]])
+rng = np.random.default_rng(3)
+for name, stack, q, k in (("decoder.0.cross_attn", "cross", 3, 4), ("decoder.0.attn", "decoder", 3, 3), ("encoder.0.attn", "encoder", 4, 4)):
+    m = rng.random((2, q, k)); m /= m.sum(-1, keepdims=True); m = m.astype("f4")
+    d = p.create_dataset("cache/%s.hook_pattern" % name, data=m)
+    d.attrs["causal"] = 0; d.attrs["map_dtype"] = np.bytes_(b"f32"); d.attrs["row_sum"] = np.bytes_(b"one")
+    a = p.create_group("attention/%s" % stack)
+    a["layers"] = np.array([0]); a["n_heads"] = np.array([2])
+    s = a.create_dataset("head_stats", data=rng.random((1, 2, 1), dtype="f4")); s.attrs["names"] = np.array([b"entropy"])
+    order = np.argsort(-m, axis=-1, kind="stable")[:, :, :2]
+    a["topk_index"] = order[None].astype("i4"); a["topk_value"] = np.take_along_axis(m, order, -1)[None]`,
+  );
+
+const mapOf = (path: string, name: string, head: number) =>
+  h5py<number[][]>(
+    `with h5py.File(sys.argv[1]) as f:
+    print(json.dumps(f["prompts/p000000/cache/" + sys.argv[2] + ".hook_pattern"][int(sys.argv[3])].astype("f8").tolist()))`,
+    path,
+    name,
+    String(head),
+  );
+
+test(
+  'cross-attention is rectangular in all views, with the tokens of either side',
+  {
+    skip: without('python'),
+  },
+  () =>
+    withViewer(async (viewer) => {
+      const { page } = viewer;
+      const maps = {
+        cross: mapOf(crossed(), 'decoder.0.cross_attn', 1),
+        encoder: mapOf(crossed(), 'encoder.0.attn', 1),
+        decoder: mapOf(crossed(), 'decoder.0.attn', 1),
+      };
+      await viewer.open([crossed()], '#v=1&s=head&a=cross&h=0.1');
+      const stacks = page.locator('label.pick', { hasText: 'Attention' }).locator('select');
+      for (const [stack, map] of Object.entries(maps)) {
+        await stacks.selectOption(stack);
+        await page.waitForFunction((wanted) => window.__attnscope.state().stack === wanted, stack);
+        for (const [q, row] of map.entries()) {
+          for (const [k, value] of row.entries()) assert.equal(await viewer.value(q, k), value);
+        }
+      }
+      await stacks.selectOption('cross');
+      // Map: crosshair on the last cell.
+      await page.locator('.head-map').focus();
+      for (const key of ['ArrowDown', 'ArrowDown', 'ArrowDown']) await page.keyboard.press(key);
+      for (let i = 0; i < 5; ++i) await page.keyboard.press('ArrowRight');
+      assert.match(await page.locator('.readout').innerText(), /query 2\s+·house\s+key 3\s+<\/s>/);
+      // Words: sums over the pieces of a source word.
+      await page.keyboard.press('w');
+      const merged = await page.waitForFunction(() => window.__attnscope.shown(2, 1));
+      const house = maps.cross[2]!;
+      assert.ok(Math.abs(Number(await merged.jsonValue()) - (house[1]! + house[2]!)) < 1e-6);
+      await page.keyboard.press('w');
+      // Text: a query of the target shades the source.
+      await page.keyboard.press('v');
+      const [queries, keys] = ['Queries', 'Keys'].map((name) =>
+        page.getByLabel(name, { exact: true }),
+      );
+      assert.deepEqual(await queries!.locator('.token').allInnerTexts(), ['<pad>', ' a', ' house']);
+      await queries!.locator('.token').nth(2).hover();
+      await page.waitForFunction(
+        (wanted) =>
+          [...document.querySelectorAll('.flow[aria-label=Keys] .token')].every((token, k) =>
+            (token as HTMLElement).title.includes(String(Number(wanted[k]!.toPrecision(3)))),
+          ),
+        house,
+      );
+      await keys!.locator('.token').nth(1).click();
+      assert.deepEqual((await viewer.state()).keys, [1]);
+      // Lines: three queries, four keys.
+      await page.keyboard.press('b');
+      await page.getByText('the 2 strongest keys of each query').waitFor();
+      const box = (await page.locator('.lines canvas').boundingBox())!;
+      await page.mouse.click(box.x + box.width - 100, box.y + 9 + 3 * 18);
+      assert.deepEqual((await viewer.state()).keys, [3], 'the fourth key has a row');
+      await page.mouse.click(box.x + 100, box.y + 9 + 3 * 18);
+      assert.deepEqual((await viewer.state()).queries, [], 'there is no fourth query');
+    }),
+);
+
+const hostile = (): string =>
+  writtenByH5py(
+    'tokens.h5',
+    `f.attrs["schema"] = np.bytes_(b"attnscope/1"); f.attrs["schema_version"] = [1, 0]
+f.attrs["kind"] = np.bytes_(b"capture")
+texts = ["<img src=x onerror=document.title='bad'>", "\\u202eabc\\u2066", "a\\x00b", " \\n\\t", "</script>", "x" * 1000000]
+p = f.create_group("prompts/p000000"); p["text"] = np.bytes_("".join(t for t in texts[:5] if "\\x00" not in t).encode())
+raw = [t.encode() for t in texts]
+p["tokens/text"] = np.array(raw, dtype="S%d" % max(map(len, raw)))
+m = np.tril(np.ones((6, 6), dtype="f4")); m /= m.sum(-1, keepdims=True)
+d = p.create_dataset("cache/blocks.0.attn.hook_pattern", data=m[None])
+d.attrs["causal"] = 1; d.attrs["map_dtype"] = np.bytes_(b"f32")`,
+  );
+
+const shownWhole = async (viewer: Viewer, row: number) => {
+  await viewer.page.locator('.head-map').focus();
+  for (let i = 0; i < row; ++i) await viewer.page.keyboard.press('ArrowDown');
+  const line = viewer.page.locator('.readout tr').first();
+  return {
+    label: await line.locator('td').innerText(),
+    whole: (await line.getAttribute('title'))!,
+  };
+};
+
+test(
+  'tokens of any kind are text: cut where they are shown, longer in a tooltip',
+  {
+    skip: without('python'),
+  },
+  () =>
+    withViewer(async (viewer) => {
+      const { page } = viewer;
+      await viewer.open([hostile()], '#v=1&s=head&h=0.0');
+      assert.equal(await viewer.value(5, 5), Math.fround(1 / 6));
+      const long = await shownWhole(viewer, 5);
+      assert.equal(long.label, `${'x'.repeat(24)}…`);
+      assert.equal(long.whole, `${'x'.repeat(2000)}…`);
+      await page.keyboard.press('v');
+      const texts = await page.locator('.token').allInnerTexts();
+      assert.equal(texts[0], "<img src=x onerror=document.title='bad'>");
+      assert.equal(texts[1], '‹202E›abc‹2066›');
+      assert.equal(texts[3], ' ⏎⇥');
+      assert.equal(texts[4], '</script>');
+      assert.equal(texts[5]!.length, 401);
+      assert.equal(await page.locator('.token img').count(), 0);
+      assert.equal(await page.title(), 'attnscope');
+    }),
+);
