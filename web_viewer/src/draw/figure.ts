@@ -307,13 +307,15 @@ export function drawColorBar(
   const steps = Math.max(2, Math.round(box.width));
   const { low } = scale;
   const ranks = scale.kind === 'rank' && !scale.diverging;
+  const floored = scale.kind === 'log' && !scale.diverging;
   for (let i = 0; i < steps; ++i) {
     const share = (i + 0.5) / steps;
-    const place = ranks ? share : placeOf(scale, low + (scale.high - low) * share);
+    // Ranks have no even steps of values, and most of a log scale would be one colour.
+    const even = ranks || floored;
+    const place = even ? share : placeOf(scale, low + (scale.high - low) * share);
     context.fillStyle = cssColor(scale.map, place);
     context.fillRect(box.x + i, box.y, 1.5, box.height);
   }
-  const floored = scale.kind === 'log' && !scale.diverging;
   const least = floored ? `≤ ${endText(logFloor(scale))}` : endText(low);
   context.font = `12px ${ink.font}`;
   context.fillStyle = ink.muted;

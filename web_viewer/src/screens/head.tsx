@@ -210,9 +210,10 @@ function Toolbar() {
         />
       </label>
       {view.search.value && <span class="small">{found.value.columns.length} found</span>}
-      <span class="spring" />
-      <RangePick />
-      <ColorPicks />
+      <span class="picks">
+        <RangePick />
+        <ColorPicks />
+      </span>
     </div>
   );
 }
