@@ -53,6 +53,13 @@ export interface NodeInfo {
   dataset?: DatasetInfo;
 }
 
+/** Members of a group, the first ones of very many. */
+export interface NodeList {
+  nodes: NodeInfo[];
+  /** How many there are. */
+  total: number;
+}
+
 export interface DatasetInfo {
   dtype: Dtype;
   shape: number[];

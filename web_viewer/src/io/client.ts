@@ -22,7 +22,7 @@ export interface RequestOptions {
 }
 
 /** Longest silence; a damaged file can send the library round in circles. */
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 10_000;
 
 interface Waiting {
   request: Request;

@@ -87,6 +87,15 @@ interface Hdf5ModuleOptions {
   ) => object;
 }
 
+/** A stream that inflates to more than its chunk may not take the memory of the whole machine. */
+const HEAP_LIMIT = 320 * 1024 * 1024;
+
+function boundHeap(imports: WebAssembly.Imports): void {
+  const functions = imports.env as Record<string, (size: number) => boolean>;
+  const grow = functions.emscripten_resize_heap!;
+  functions.emscripten_resize_heap = (size) => size >>> 0 <= HEAP_LIMIT && grow(size);
+}
+
 /** Starts HDF5 from a module compiled elsewhere, so that a restart compiles nothing. */
 export async function startHdf5(wasm: WebAssembly.Module): Promise<Hdf5Module> {
   const options: Hdf5ModuleOptions = {
@@ -94,6 +103,7 @@ export async function startHdf5(wasm: WebAssembly.Module): Promise<Hdf5Module> {
     // HDF5 prints its error stack; what went wrong is said by the errors that are thrown.
     printErr: () => {},
     instantiateWasm: (imports, done) => {
+      boundHeap(imports);
       void WebAssembly.instantiate(wasm, imports).then((instance) => done(instance, wasm));
       return {};
     },

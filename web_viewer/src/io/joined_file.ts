@@ -4,6 +4,7 @@ import type {
   Attributes,
   DatasetInfo,
   NodeInfo,
+  NodeList,
   NumberArray,
   NumberData,
   RunSummary,
@@ -141,9 +142,9 @@ export class JoinedFile implements RunReader {
     return [...this.promptIds, ...names.filter((name) => !PROMPT_NAME.test(name))];
   }
 
-  async list(path: string): Promise<NodeInfo[]> {
+  async list(path: string): Promise<NodeList> {
     const { file, path: own } = this.#find(path);
-    const nodes = await file.list(own);
+    const { nodes, total } = await file.list(own);
     const joined = await Promise.all(
       nodes.map(async (node) => {
         const info =
@@ -151,9 +152,10 @@ export class JoinedFile implements RunReader {
         return info ? { ...node, dataset: info } : node;
       }),
     );
-    if (path !== '/prompts') return joined;
+    if (path !== '/prompts') return { nodes: joined, total };
     const prompts = this.promptIds.map((name): NodeInfo => ({ name, kind: 'group' }));
-    return [...prompts, ...joined.filter(({ name }) => !PROMPT_NAME.test(name))];
+    const all = [...prompts, ...joined.filter(({ name }) => !PROMPT_NAME.test(name))];
+    return { nodes: all, total: all.length };
   }
 
   async describe(path: string): Promise<DatasetInfo | null> {

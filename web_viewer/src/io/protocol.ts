@@ -1,6 +1,6 @@
 /** Messages between the page and the worker. */
 
-import type { Attributes, DatasetInfo, NodeInfo, NumberData, TextData } from '../format/types';
+import type { Attributes, DatasetInfo, NodeList, NumberData, TextData } from '../format/types';
 import type { IoErrorCode } from './errors';
 import type { Slab } from './reader';
 
@@ -22,7 +22,9 @@ export interface LinesOfText {
 export interface Operations {
   open: { args: { source: Source }; result: { size: number } };
   close: { args: object; result: null };
-  list: { args: { path: string }; result: NodeInfo[] };
+  /** Bytes that the library and the cache hold. */
+  memory: { args: object; result: { heap: number; blocks: number } };
+  list: { args: { path: string }; result: NodeList };
   names: { args: { path: string }; result: string[] };
   describe: { args: { path: string }; result: DatasetInfo | null };
   attributes: { args: { path: string }; result: Attributes };

@@ -15,7 +15,7 @@ async function listOf(file: Reading, path: string): Promise<number[]> {
 /** `name` may go one group deeper, as `lens/p000000` does. */
 export async function readExperiment(file: RunReader, name: string): Promise<ExperimentData> {
   const path = `/experiments/${name}`;
-  const [attributes, nodes] = await Promise.all([file.attributes(path), file.list(path)]);
+  const [attributes, { nodes }] = await Promise.all([file.attributes(path), file.list(path)]);
   const data: ExperimentData = {
     name,
     attributes,

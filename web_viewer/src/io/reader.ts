@@ -7,6 +7,7 @@ import type {
   DatasetInfo,
   Dtype,
   NodeInfo,
+  NodeList,
   NumberArray,
   NumberData,
   TextData,
@@ -19,9 +20,16 @@ import type { Hdf5Metadata, Hdf5Module } from './hdf5_module';
 /** No request needs more at once; a damaged or hostile file may claim any size. */
 const READ_LIMIT = 64 * 1024 * 1024;
 const NAME_LIMIT = 100_000;
+/** Members of a group that are described. */
+const LIST_LIMIT = 10_000;
+const ATTRIBUTES_LIMIT = 1000;
+/** The library walks a path from the root for every question, and takes seconds below that. */
+const DEPTH_LIMIT = 64;
 const ATTRIBUTE_LIMIT = 1024 * 1024;
 const FILTER_LIMIT = 4;
 const KNOWN_LIMIT = 10_000;
+
+const DAMAGED = 'it is damaged or cut short';
 
 const SIGNATURE = [0x89, 0x48, 0x44, 0x46, 0x0d, 0x0a, 0x1a, 0x0a];
 
@@ -107,6 +115,11 @@ export class Hdf5Reader {
     module.FS.mkdir('/files');
   }
 
+  /** What the library holds; memory of WebAssembly grows and never shrinks. */
+  get heapBytes(): number {
+    return this.#module.HEAPU8.length;
+  }
+
   open(file: number, source: ByteSource): void {
     this.#checkSignature(file, source);
     const path = `/files/${file}.h5`;
@@ -141,23 +154,29 @@ export class Hdf5Reader {
   }
 
   /** Members of a group in order of their names. Links are listed and not followed. */
-  list(file: number, path: string): NodeInfo[] {
+  list(file: number, path: string): NodeList {
     this.#expect(file, path, 'group');
-    return this.names(file, path).map((name) => this.node(file, join(path, name), name));
+    const names = this.#members(file, path);
+    const nodes = names.slice(0, LIST_LIMIT).map((name) => this.node(file, join(path, name), name));
+    return { nodes, total: names.length };
   }
 
   /** Names alone, which for a group of thousands of prompts is much cheaper than `list`. */
   names(file: number, path: string): string[] {
     if (this.#kind(file, path) !== 'group') return [];
-    const { handle } = this.#file(file);
-    const names = this.#guard(path, () => this.#module.get_names(handle, path, false));
+    const names = this.#members(file, path);
     if (names.length > NAME_LIMIT) {
       throw new IoError(
         'too_large',
         `${path} has ${names.length} members, more than can be listed`,
       );
     }
-    return names.sort();
+    return names;
+  }
+
+  #members(file: number, path: string): string[] {
+    const { handle } = this.#file(file);
+    return this.#guard(path, () => this.#module.get_names(handle, path, false)).sort();
   }
 
   node(file: number, path: string, name: string): NodeInfo {
@@ -190,7 +209,7 @@ export class Hdf5Reader {
     const out: Attributes = {};
     if (!this.has(file, path)) return out;
     const names = this.#guard(path, () => this.#module.get_attribute_names(handle, path));
-    for (const name of names) {
+    for (const name of names.slice(0, ATTRIBUTES_LIMIT)) {
       const value = this.#attribute(handle, path, name);
       if (value !== null) out[name] = value;
     }
@@ -238,6 +257,9 @@ export class Hdf5Reader {
     const { handle } = this.#file(file);
     const module = this.#module;
     if (path === '/') return 'group';
+    if (path.split('/').length > DEPTH_LIMIT) {
+      throw new IoError('unsupported', `what lies deeper than ${DEPTH_LIMIT} groups is not read`);
+    }
     let type: number;
     try {
       // The type of a soft link is that of its target, so links are asked for first.
@@ -307,15 +329,18 @@ export class Hdf5Reader {
     const big = (numbers: number[] | undefined) => numbers?.map(BigInt) ?? null;
     const strides = slab ? slab.count.map(() => 1n) : null;
     const bytes = this.#withMemory(bytesTotal, (pointer) => {
-      this.#guard(path, () =>
-        module.get_dataset_data(
-          handle,
-          path,
-          big(slab?.count),
-          big(slab?.start),
-          strides,
-          BigInt(pointer),
-        ),
+      this.#guard(
+        path,
+        () =>
+          module.get_dataset_data(
+            handle,
+            path,
+            big(slab?.count),
+            big(slab?.start),
+            strides,
+            BigInt(pointer),
+          ),
+        meta.chunks ? DAMAGED : 'it is damaged or cut short, or its values are in another file',
       );
       return module.HEAPU8.slice(pointer, pointer + bytesTotal) as Uint8Array<ArrayBuffer>;
     });
@@ -372,12 +397,12 @@ export class Hdf5Reader {
   }
 
   /** HDF5's own errors become ours; a trap of WebAssembly leaves the worker unusable. */
-  #guard<T>(what: string, call: () => T): T {
+  #guard<T>(what: string, call: () => T, why = DAMAGED): T {
     try {
       return call();
     } catch (error) {
       if (error instanceof IoError || error instanceof WebAssembly.RuntimeError) throw error;
-      throw new IoError('unreadable', `${what} cannot be read: it is damaged or cut short`);
+      throw new IoError('unreadable', `${what} cannot be read: ${why}`);
     }
   }
 }

@@ -1,7 +1,7 @@
 /** One open file of ours (or any HDF5 file): what it holds, read piece by piece. */
 
 import { ROOT_NAMES, PROMPT_NAME, STACKS, judgeSchema, type SchemaAnswer } from '../format/schema';
-import type { Attributes, DatasetInfo, NodeInfo, NumberData, RunSummary } from '../format/types';
+import type { Attributes, DatasetInfo, NodeList, NumberData, RunSummary } from '../format/types';
 import type { Client, RequestOptions } from './client';
 import { IoError } from './errors';
 import type { Source } from './protocol';
@@ -30,7 +30,7 @@ export interface RunReader extends Reading {
   readonly id: number;
   readonly name: string;
   readonly size: number;
-  list(path: string): Promise<NodeInfo[]>;
+  list(path: string): Promise<NodeList>;
   origin(path: string, row?: number): Origin;
   close(): Promise<void>;
 }
@@ -70,7 +70,7 @@ export class RunFile implements RunReader {
     return (await this.#client.ask('texts', this.id, slab ? { path, slab } : { path })).texts;
   }
 
-  list(path: string): Promise<NodeInfo[]> {
+  list(path: string): Promise<NodeList> {
     return this.#client.ask('list', this.id, { path });
   }
 
@@ -94,10 +94,11 @@ export interface OpenedRun {
 
 /** What the root of a file says; the first thing that is read. */
 export async function readSummary(file: RunReader): Promise<OpenedRun> {
-  const [root, names] = await Promise.all([file.attributes('/'), file.names('/')]);
+  const root = await file.attributes('/');
   const schema = judgeSchema(root.schema, root.schema_version);
   const ours = schema.kind === 'ours';
-  const [model, run, promptNames, experiments, packed, offsets] = await Promise.all([
+  const [names, model, run, promptNames, experiments, packed, offsets] = await Promise.all([
+    ours ? file.names('/') : ([] as string[]),
     file.attributes('/model'),
     file.attributes('/run'),
     ours ? file.names('/prompts') : [],
@@ -111,7 +112,7 @@ export async function readSummary(file: RunReader): Promise<OpenedRun> {
     root,
     model,
     run,
-    unknown: ours ? names.filter((name) => !ROOT_NAMES.includes(name)) : [],
+    unknown: names.filter((name) => !ROOT_NAMES.includes(name)),
     promptIds: promptNames.filter((name) => PROMPT_NAME.test(name)),
     packedPrompts: Math.max(0, (offsets?.shape[0] ?? 1) - 1),
     experiments,

@@ -31,7 +31,9 @@ export async function surveyFile(file: RunReader): Promise<Survey> {
   const waiting = ['/'];
   for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
     if (survey.groups + survey.datasets > MOST_NODES) return { ...survey, complete: false };
-    for (const { name, kind, dataset } of await file.list(path)) {
+    const { nodes, total } = await file.list(path);
+    if (total > nodes.length) survey.complete = false;
+    for (const { name, kind, dataset } of nodes) {
       const at = path === '/' ? `/${name}` : `${path}/${name}`;
       if (kind === 'link') ++survey.links;
       if (kind === 'group') {

@@ -40,6 +40,8 @@ function answer(hdf5: Hdf5Reader, request: Request): unknown {
     case 'close':
       hdf5.close(file);
       return null;
+    case 'memory':
+      return { heap: hdf5.heapBytes, blocks: hdf5.cache.bytes };
     case 'lines':
       return { values: linesOfText(request.args as Operations['lines']['args']) };
     default: {

@@ -9,7 +9,7 @@ import { storedValue } from '../state/map';
 import { currentState } from '../state/view';
 import { table } from '../state/heads';
 import { points } from '../state/selection';
-import { failures, runs } from '../state/workspace';
+import { client, failures, runs } from '../state/workspace';
 
 function pixelAt(query: number, key: number): number[] | null {
   const holder = document.querySelector('.head-map .canvas');
@@ -49,6 +49,8 @@ export function exposeForTests(): void {
     comparedShape: () => pairedShape.value,
     /** What the ends of the colours stand for. */
     range: () => [mapScale.value.low, mapScale.value.high],
+    /** Bytes that the reading worker holds. */
+    memory: () => client.ask('memory', 0, {}),
     /** The colour of a cell on screen, as red, green, blue, opacity. */
     pixel: (query: number, key: number) => pixelAt(query, key),
   };

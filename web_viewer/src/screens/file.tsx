@@ -2,7 +2,7 @@
 
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import type { Attributes, AttributeValue, NodeInfo } from '../format/types';
+import type { Attributes, AttributeValue, NodeInfo, NodeList } from '../format/types';
 import { surveyFile, type Survey } from '../io/survey';
 import { bytes, plural } from '../model/numbers';
 import { missingInExperiment, missingInStack, roundingOf } from '../model/warnings';
@@ -49,24 +49,25 @@ function datasetWords(node: NodeInfo): string {
 }
 
 const MAX_SHOWN = 500;
+const NOTHING: NodeList = { nodes: [], total: 0 };
 
 function Branch({ run, path, node }: { run: OpenRun; path: string; node: NodeInfo }) {
   const open = useSignal(false);
-  const children = useSignal<NodeInfo[] | null>(null);
+  const members = useSignal<NodeList | null>(null);
   const attributes = useSignal<Attributes>({});
   const load = async () => {
     open.value = !open.value;
-    if (!open.value || children.value) return;
+    if (!open.value || members.value) return;
     try {
       const [list, found] = await Promise.all([
-        node.kind === 'group' ? run.file.list(path) : [],
+        node.kind === 'group' ? run.file.list(path) : NOTHING,
         run.file.attributes(path),
       ]);
       attributes.value = found;
-      children.value = list;
+      members.value = list;
     } catch (error) {
       failWith(run.summary.name, error);
-      children.value = [];
+      members.value = NOTHING;
     }
   };
   const name = safeText(node.name);
@@ -88,19 +89,9 @@ function Branch({ run, path, node }: { run: OpenRun; path: string; node: NodeInf
       {open.value && (
         <>
           <AttributeTable attributes={attributes.value} label={`Attributes of ${name}`} />
-          {children.value && children.value.length > 0 && (
+          {members.value && members.value.total > 0 && (
             <ul>
-              {children.value.slice(0, MAX_SHOWN).map((child) => (
-                <Branch
-                  key={child.name}
-                  run={run}
-                  node={child}
-                  path={path === '/' ? `/${child.name}` : `${path}/${child.name}`}
-                />
-              ))}
-              {children.value.length > MAX_SHOWN && (
-                <li class="muted">… and {children.value.length - MAX_SHOWN} more</li>
-              )}
+              <Members run={run} path={path} list={members.value} />
             </ul>
           )}
         </>
@@ -109,19 +100,34 @@ function Branch({ run, path, node }: { run: OpenRun; path: string; node: NodeInf
   );
 }
 
+function Members({ run, path, list }: { run: OpenRun; path: string; list: NodeList }) {
+  const shown = list.nodes.slice(0, MAX_SHOWN);
+  return (
+    <>
+      {shown.map((node) => (
+        <Branch
+          key={node.name}
+          run={run}
+          node={node}
+          path={path === '/' ? `/${node.name}` : `${path}/${node.name}`}
+        />
+      ))}
+      {list.total > shown.length && <li class="muted">… and {list.total - shown.length} more</li>}
+    </>
+  );
+}
+
 function Tree({ run }: { run: OpenRun }) {
-  const nodes = useSignal<NodeInfo[] | null>(null);
+  const root = useSignal<NodeList>(NOTHING);
   useEffect(() => {
     run.file.list('/').then(
-      (list) => (nodes.value = list),
+      (list) => (root.value = list),
       (error: unknown) => failWith(run.summary.name, error),
     );
   }, [run.id]);
   return (
     <ul class="tree">
-      {nodes.value?.map((node) => (
-        <Branch key={node.name} run={run} node={node} path={`/${node.name}`} />
-      ))}
+      <Members run={run} path="/" list={root.value} />
     </ul>
   );
 }

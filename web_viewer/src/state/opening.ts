@@ -17,7 +17,6 @@ import { choose, view } from './view';
 import {
   busy,
   client,
-  closeRun,
   dismiss,
   fail,
   failures,
@@ -94,12 +93,24 @@ function addRun(run: OpenRun): void {
     addPart(run, { file, shard, summary, experiments });
     return;
   }
-  const again = runs.value.find(
-    (other) =>
-      other.summary.name === summary.name && other.summary.root.run_id === summary.root.run_id,
-  );
+  const again = runs.value.find((other) => isReplaced(other, summary));
   place(run, again);
-  void again?.file.close();
+  if (again) void leave(again);
+}
+
+const toldChanged = (name: string) =>
+  failures.value.filter((failure) => failure.name === name && failure.code === 'changed');
+
+/** The same file once more: the same run, or one that is known to have changed on disk. */
+function isReplaced({ summary: old }: OpenRun, summary: RunSummary): boolean {
+  if (old.name !== summary.name) return false;
+  return old.root.run_id === summary.root.run_id || toldChanged(old.name).length > 0;
+}
+
+async function leave({ file, summary }: OpenRun): Promise<void> {
+  // Reads that are under way fail before the file is closed, and say so once more.
+  await file.close().catch(() => {});
+  for (const { id } of toldChanged(summary.name)) dismiss(id);
 }
 
 export async function openSource(source: Source, name: string): Promise<void> {
@@ -132,7 +143,6 @@ export async function openSource(source: Source, name: string): Promise<void> {
 
 export async function openFiles(files: Iterable<File>): Promise<void> {
   for (const file of files) {
-    await forgetChanged(file.name);
     await openSource({ kind: 'file', file }, file.name);
   }
 }
@@ -148,17 +158,6 @@ async function openUrl(url: string, name: string): Promise<void> {
   }
 }
 
-/** What was read of a file that changed since is worth nothing once it is opened anew. */
-async function forgetChanged(name: string): Promise<void> {
-  const told = () => failures.value.filter((failure) => failure.name === name);
-  if (!told().some(({ code }) => code === 'changed')) return;
-  for (const run of runs.value) {
-    if (run.summary.name === name) await closeRun(run.id).catch(() => {});
-  }
-  // Reads that were under way have failed by now, and said so once more.
-  for (const { id } of told()) dismiss(id);
-}
-
 /** The address of an open file that lies on a server; null for one that has to be picked again. */
 export function addressOf(name: string): string | null {
   const run = runs.value.find(({ summary }) => summary.name === name);
@@ -169,7 +168,6 @@ export function addressOf(name: string): string | null {
 export async function reload(name: string): Promise<void> {
   const url = addressOf(name);
   if (url === null) return;
-  await forgetChanged(name);
   await openUrl(url, name);
 }
 

@@ -30,6 +30,7 @@ interface Surface {
   state(): Shown;
   value(query: number, key: number): number | null;
   pixel(query: number, key: number): number[] | null;
+  memory(): Promise<{ heap: number; blocks: number }>;
   shown(row: number, column: number): number | null;
   range(): number[];
   comparedShape(): { rows: number; columns: number };
@@ -82,11 +83,12 @@ export class Viewer {
       viewer.faults.push(`request to ${route.request().url()}`);
       return route.abort();
     });
-    page.on('pageerror', (error) => viewer.faults.push(error.stack ?? String(error)));
-    page.on('console', (message) => {
-      if (message.type() !== 'error') return;
-      const text = message.text();
+    const note = (text: string) => {
       if (!viewer.expected.some((pattern) => pattern.test(text))) viewer.faults.push(text);
+    };
+    page.on('pageerror', (error) => note(error.stack ?? String(error)));
+    page.on('console', (message) => {
+      if (message.type() === 'error') note(message.text());
     });
     return viewer;
   }

@@ -27,6 +27,8 @@ export interface ServerOptions {
   /** Answers whole files only. */
   withoutRanges?: boolean;
   delayMs?: number;
+  /** Answers the first request for data only, and keeps silent after. */
+  stalls?: boolean;
 }
 
 function listing({ files, faulty = {} }: ServerOptions): string {
@@ -77,6 +79,7 @@ function sendPart(request: IncomingMessage, response: ServerResponse, path: stri
 
 export function serve(options: ServerOptions): Promise<RunningServer> {
   const requests: string[] = [];
+  let asked = 0;
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? '/', 'http://x');
     const name = basename(pathname) || 'index.html';
@@ -85,6 +88,7 @@ export function serve(options: ServerOptions): Promise<RunningServer> {
     response.setHeader('Content-Type', type);
     response.setHeader('Content-Security-Policy', POLICY);
     const data = dataOf(options, pathname);
+    if (data !== undefined && options.stalls && (asked += 1) > 1) return;
     setTimeout(
       () => {
         try {

@@ -23,7 +23,7 @@ function fake(id: number, name: string, rows: Record<string, number[]> = {}): Ru
     texts: echo,
     names: (path) =>
       Promise.resolve(path === '/prompts' ? ['p000000', 'p000001', 'note'] : [`${name}:${path}`]),
-    list: () => Promise.resolve([]),
+    list: () => Promise.resolve({ nodes: [], total: 0 }),
     describe: (path) =>
       Promise.resolve(
         rows[path] ? { dtype: 'f64', shape: [rows[path].length], chunks: null, filters: [] } : null,

@@ -68,7 +68,7 @@ f["out"] = h5py.ExternalLink("other.h5", "/x")`,
   assert.deepEqual(Array.from(reader.numbers(1, '/big').values), [2 ** 40, -1]);
   const root = reader.attributes(1, '/');
   assert.deepEqual(root, { names: ['one', 'three'], free: 'any length', pair: [1, 0] });
-  const nodes = new Map(reader.list(1, '/').map((node) => [node.name, node]));
+  const nodes = new Map(reader.list(1, '/').nodes.map((node) => [node.name, node]));
   assert.equal(nodes.get('soft')?.target, '/numbers');
   assert.equal(nodes.get('out')?.target, 'other.h5:/x');
   assert.throws(() => reader.numbers(1, '/soft'), /links are not followed/);
@@ -138,3 +138,42 @@ test(
     assert.ok(refused > 30);
   },
 );
+
+test('hostile content is bounded, and refused by name', { skip: without('python') }, async () => {
+  const path = writtenByH5py(
+    'bounds.h5',
+    `import zlib
+d = f.create_dataset("bomb", (65536,), "f4", chunks=(65536,), compression=1)
+packer = zlib.compressobj(9)
+d.id.write_direct_chunk((0,), b"".join(packer.compress(bytes(1 << 24)) for _ in range(64)) + packer.flush())
+f.create_dataset("endless", (2**60,), "f4", chunks=(1024,))
+f.create_dataset("elsewhere", (16,), "u1", external=[("/etc/passwd", 0, 16)])
+g = f
+for i in range(2000): g = g.create_group("d")
+f["cycle/inner"] = np.arange(3.0)
+f["cycle/again"] = f["cycle"]
+many = f.create_group("many")
+t = many.create_group("t")
+for i in range(120000): many.id.links.create_hard(b"%d" % i, t.id, b".")
+for i in range(1200): t.attrs["a%d" % i] = i`,
+  );
+  const reader = await opened(path);
+  const refused = (at: string, message: RegExp) =>
+    assert.throws(() => reader.numbers(1, at), { name: 'IoError', message }, at);
+  refused('/bomb', /damaged/);
+  assert.ok(reader.heapBytes <= 320 * 2 ** 20, 'what inflates without end stops at the limit');
+  refused('/endless', /64 MiB/);
+  assert.deepEqual(
+    Array.from(reader.numbers(1, '/endless', { start: [2 ** 59], count: [2] }).values),
+    [0, 0],
+  );
+  refused('/elsewhere', /another file/);
+  const down = (levels: number) => `/${new Array(levels).fill('d').join('/')}`;
+  assert.equal(reader.list(1, down(60)).total, 1);
+  assert.throws(() => reader.list(1, down(70)), /deeper than/);
+  assert.deepEqual(Array.from(reader.numbers(1, '/cycle/again/again/inner').values), [0, 1, 2]);
+  const { nodes, total } = reader.list(1, '/many');
+  assert.deepEqual([nodes.length, total], [10_000, 120_001]);
+  assert.throws(() => reader.names(1, '/many'), /120001 members/);
+  assert.equal(Object.keys(reader.attributes(1, '/many/t')).length, 1000);
+});
