@@ -22,8 +22,10 @@ function joinedByText(texts: readonly string[]): (at: number) => boolean {
 }
 
 /** The text between two pieces tells whether there is a blank. Offsets count code points. */
-function joinedByOffsets(offsets: ArrayLike<number>, text: string): (at: number) => boolean {
-  const characters = [...text];
+function joinedByOffsets(
+  offsets: ArrayLike<number>,
+  characters: readonly string[],
+): (at: number) => boolean {
   const blank = (at: number) => /\s/u.test(characters[at] ?? ' ');
   /** What a piece covers without blanks at its ends; null where nothing is left. */
   const core = (at: number): [number, number] | null => {
@@ -44,15 +46,41 @@ function joinedByOffsets(offsets: ArrayLike<number>, text: string): (at: number)
   };
 }
 
+/** Offsets that fit the text; null where there are none, or of another text. */
+function knownOffsets({ texts, offsets }: Tokens, length: number): ArrayLike<number> | null {
+  if (!offsets || offsets.length !== 2 * texts.length) return null;
+  let last = 0;
+  for (let i = 1; i < offsets.length; i += 2) last = Math.max(last, offsets[i]!);
+  return last > 0 && last <= length ? offsets : null;
+}
+
 /** Number of the word of every piece, counted from 0. */
 export function wordNumbers(tokens: Tokens, text: string): Int32Array {
-  const { texts, offsets } = tokens;
-  let last = 0;
-  if (offsets) for (let i = 1; i < offsets.length; i += 2) last = Math.max(last, offsets[i]!);
-  const known =
-    offsets && offsets.length === 2 * texts.length && last > 0 && last <= [...text].length;
-  const joined = known ? joinedByOffsets(offsets, text) : joinedByText(texts);
+  const { texts } = tokens;
+  const characters = [...text];
+  const offsets = knownOffsets(tokens, characters.length);
+  const joined = offsets ? joinedByOffsets(offsets, characters) : joinedByText(texts);
   const words = new Int32Array(texts.length);
   for (let at = 1; at < texts.length; ++at) words[at] = words[at - 1]! + (joined(at) ? 0 : 1);
   return words;
+}
+
+/** What stands in place of bytes that are no character by themselves. */
+const BROKEN = '\ufffd';
+
+/** Pieces of words as texts; pieces of a character are taken from the text together. */
+export function wordTexts(
+  tokens: Tokens,
+  text: string,
+): (positions: readonly number[]) => string[] {
+  const characters = [...text];
+  const offsets = knownOffsets(tokens, characters.length);
+  return (positions) => {
+    const pieces = positions.map((at) => tokens.texts[at] ?? '');
+    if (!offsets || positions.length < 2 || !pieces.some((piece) => piece.includes(BROKEN))) {
+      return pieces;
+    }
+    const [first, last] = [positions[0]!, positions.at(-1)!];
+    return [characters.slice(offsets[2 * first]!, offsets[2 * last + 1]!).join('')];
+  };
 }

@@ -1,6 +1,7 @@
 /** What tests read of the page: numbers, not pictures. */
 
 import { figureLayout } from '../draw/figure';
+import { edges } from '../state/edges';
 import { extent, viewport } from '../state/focus';
 import { shownValue } from '../state/cells';
 import { mapScale } from '../state/colors';
@@ -47,6 +48,8 @@ export function exposeForTests(): void {
     /** Rows and columns of a comparison, and one cell of it. */
     compared: (row: number, column: number) => comparedCell(row, column),
     comparedShape: () => pairedShape.value,
+    /** The lines of the Lines view, strongest first. */
+    edges: () => edges.value,
     /** What the ends of the colours stand for. */
     range: () => [mapScale.value.low, mapScale.value.high],
     /** Bytes that the reading worker holds. */

@@ -9,13 +9,12 @@ import { h5pyMap } from '../model/commands';
 import { nameOf, type Column } from '../model/heads';
 import { labelsOf } from '../model/labels';
 import { exact, plural, short } from '../model/numbers';
-import { holderOf } from '../model/axis';
+import { holderOf, spanOf, type Axis } from '../model/axis';
 import { positionOf } from '../model/positions';
 import { topPrompts } from '../model/prompts';
 import { safeText } from '../model/tokens';
 import {
   crosshair,
-  extent,
   keyLabels,
   keysAt,
   keyTexts,
@@ -32,7 +31,7 @@ import {
   viewport,
 } from '../state/focus';
 import { table } from '../state/heads';
-import { isMerged, maskRule, queryAxis, shownValue, transform } from '../state/cells';
+import { isMerged, keyAxis, maskRule, queryAxis, shownValue, transform } from '../state/cells';
 import { scaleWords } from '../state/colors';
 import { faultyRows, firstMissing } from '../state/faults';
 import { blendName, headMap, isBlend, preview, storedValue } from '../state/map';
@@ -47,19 +46,34 @@ import { Fold, Snippet } from '../ui/controls';
 import { ExportMenu } from './head_export';
 import { HeadNote } from './notes';
 
+/** Shares of a map that begin and end at rows (or columns) that are shown; words are not alike. */
+function shareAlong(axis: Axis, at: number): number {
+  const stored = axis.begin ? (axis.begin.at(-1) ?? 1) : axis.count;
+  const whole = Math.min(axis.count - 1, Math.max(0, Math.floor(at)));
+  const [first, end] = spanOf(axis, whole);
+  return (first + (at - whole) * (end - first)) / stored;
+}
+
+/** The row (or column) at a share of a map. */
+function shownAtShare(axis: Axis, share: number): number {
+  const stored = axis.begin ? (axis.begin.at(-1) ?? 1) : axis.count;
+  return holderOf(axis, Math.min(stored - 1, Math.max(0, share * stored)));
+}
+
 function Minimap() {
   if (!preview.value || view.zoom.value.length === 0) return null;
-  const { rows, columns } = extent.value;
   const draw = (context: CanvasRenderingContext2D, size: Size, ink: Ink) => {
     drawThumbnail(context, preview.value!, 0, 0, 0, size.width, size.height);
     const see = viewport.value;
+    const [left, right] = [see.x, see.x + see.width].map((at) => shareAlong(keyAxis.value, at));
+    const [top, bottom] = [see.y, see.y + see.height].map((at) => shareAlong(queryAxis.value, at));
     context.strokeStyle = ink.accent;
     context.lineWidth = 2;
     context.strokeRect(
-      (see.x / columns) * size.width,
-      (see.y / rows) * size.height,
-      (see.width / columns) * size.width,
-      (see.height / rows) * size.height,
+      left! * size.width,
+      top! * size.height,
+      (right! - left!) * size.width,
+      (bottom! - top!) * size.height,
     );
   };
   const jump = (event: PointerEvent) => {
@@ -69,8 +83,8 @@ function Minimap() {
     const see = viewport.value;
     setViewport({
       ...see,
-      x: (x / box.width) * columns - see.width / 2,
-      y: (y / box.height) * rows - see.height / 2,
+      x: shownAtShare(keyAxis.value, x / box.width) - see.width / 2,
+      y: shownAtShare(queryAxis.value, y / box.height) - see.height / 2,
     });
   };
   return (

@@ -1,6 +1,6 @@
 /** Queries and keys side by side, joined by the strongest weights of every query. */
 
-import { useComputed, useSignal } from '@preact/signals';
+import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import {
   drawBipartite,
@@ -9,15 +9,12 @@ import {
   rowAt,
   SIDE,
   type BipartiteView,
-  type Edge,
 } from '../draw/bipartite';
 import type { Ink } from '../draw/ink';
-import { transformed } from '../draw/transform';
 import type { Size } from '../draw/viewport';
 import { plural } from '../model/numbers';
-import { wordLabel } from '../model/tokens';
-import { keyPieces, keyTexts, queryPieces, queryTexts } from '../state/focus';
-import { fullTransform, wordsOfSides } from '../state/cells';
+import { edges, keySide, querySide, type Side } from '../state/edges';
+import { wordsOfSides } from '../state/cells';
 import { currentRows } from '../state/rows';
 import { viewStatus } from '../state/status';
 import { choose, view } from '../state/view';
@@ -25,72 +22,11 @@ import { Canvas, offsetOf } from '../ui/canvas';
 
 const ROW_HEIGHT = 18;
 
-/** Edges of all queries, strongest first; of words the sums over keys and means over queries. */
-function edgesOf(queries: Side, keys: Side): Edge[] {
-  const rows = currentRows.value;
-  if (!rows?.topIndex || !rows.topValue) return [];
-  const { rowFactor } = fullTransform.value;
-  const alive = (query: number) => !Number.isNaN(rowFactor?.[query] ?? 1);
-  const counts = new Uint32Array(queries.starts.length);
-  for (let query = 0; query * rows.topCount < rows.topIndex.length; ++query) {
-    if (alive(query)) ++counts[queries.rowOf(query)]!;
-  }
-  const edges = new Map<number, Edge>();
-  for (let at = 0; at < rows.topIndex.length; ++at) {
-    const key = rows.topIndex[at]!;
-    const query = Math.floor(at / rows.topCount);
-    if (key < 0 || !alive(query)) continue;
-    const [from, to] = [queries.rowOf(query), keys.rowOf(key)];
-    const weight = transformed(fullTransform.value, rows.topValue[at]!, query, key) / counts[from]!;
-    if (!(weight > 0)) continue;
-    const known = edges.get(from * keys.starts.length + to);
-    if (known) known.weight += weight;
-    else edges.set(from * keys.starts.length + to, { query: from, key: to, weight });
-  }
-  return [...edges.values()].sort((a, b) => b.weight - a.weight);
-}
-
-/** One side of the picture: tokens, or words. */
-interface Side {
-  labels: string[];
-  /** First position of each row. */
-  starts: number[];
-  rowOf: (position: number) => number;
-  /** Positions. */
-  count: number;
-}
-
-function sideOf(
-  texts: readonly string[],
-  labels: readonly string[],
-  words: Int32Array | null,
-): Side {
-  if (!words || words.length === 0) {
-    return {
-      labels: [...labels],
-      starts: labels.map((_, at) => at),
-      rowOf: (at) => at,
-      count: labels.length,
-    };
-  }
-  const starts = [...labels.keys()].filter((at) => at === 0 || words[at] !== words[at - 1]);
-  return {
-    labels: starts.map((first, row) => wordLabel(texts.slice(first, starts[row + 1]))),
-    starts,
-    rowOf: (at) => words[at] ?? 0,
-    count: labels.length,
-  };
-}
-
 /** Time without a move after which all lines are drawn. */
 const REST_MS = 120;
 
 export function HeadLines() {
-  const queries = useComputed(() =>
-    sideOf(queryPieces.value, queryTexts.value, wordsOfSides.value.queries),
-  );
-  const keys = useComputed(() => sideOf(keyPieces.value, keyTexts.value, wordsOfSides.value.keys));
-  const edges = useComputed(() => edgesOf(queries.value, keys.value));
+  const [queries, keys] = [querySide, keySide];
   const moving = useSignal(false);
   const rest = useRef<ReturnType<typeof setTimeout> | null>(null);
   const top = useSignal(0);

@@ -147,6 +147,9 @@ function reportParts(done: DrawReport): string[] {
   if (faulty > 0) parts.push(`${plural(faulty, 'row')} not summing to 1`);
   const empty = emptyRows.value?.reduce((sum, mark) => sum + mark, 0) ?? 0;
   if (empty > 0) parts.push(`${plural(empty, 'row')} all on the first token (hatched)`);
+  if (transform.value.keyFactor) {
+    parts.push(`weight × length of value, up to ${short(mapScale.value.high)}`);
+  }
   if (done.factor > 1 && shownTransform.value !== RAW) {
     const near = pool.value === 'mean' ? 'approximate' : 'upper bounds';
     parts.push(`rescaled values are ${near} here`);

@@ -7,7 +7,9 @@ import { placeOf } from '../draw/scale';
 import { transformed } from '../draw/transform';
 import { short } from '../model/numbers';
 import { indexOf, positionOf } from '../model/positions';
+import type { Tokens } from '../format/types';
 import { tokenText } from '../model/tokens';
+import { wordTexts } from '../model/words';
 import { transform, wordsOfSides } from '../state/cells';
 import { mapScale } from '../state/colors';
 import { headMap } from '../state/map';
@@ -63,6 +65,13 @@ function groupsOf(count: number, words: Int32Array | null): number[][] {
   }
   return groups;
 }
+
+/** Characters of a token on the page, and in its tooltip. */
+const SHOWN = 400;
+const WHOLE = 2000;
+
+const textOf = (pieces: readonly string[], limit: number): string =>
+  tokenText(pieces.map((piece) => piece.slice(0, limit + 1)).join(''), limit);
 
 type Kind = 'queries' | 'keys';
 
@@ -136,6 +145,12 @@ export function HeadText() {
     keys: groupsOf(Math.min(MAX_TOKENS, keyTexts.length), wordsOfSides.value.keys),
   };
   const selection = useTokenSelection(groups);
+  const textsOf = (tokens: Tokens | undefined) =>
+    tokens ? wordTexts(tokens, wordsOfSides.value.queries ? (data?.text ?? '') : '') : () => [];
+  const sides = {
+    queries: textsOf(name && data?.queryTokens[name]),
+    keys: textsOf(name && data?.keyTokens[name]),
+  };
   if (!name || !data) return null;
 
   const chosenQueries = new Set(queries.value);
@@ -153,8 +168,7 @@ export function HeadText() {
 
   const token = (positions: number[], at: number, asKey: boolean, asQuery: boolean) => {
     const first = positions[0]!;
-    const texts = asKey ? keyTexts : queryTexts;
-    const whole = positions.map((position) => tokenText(texts[position]!, 2000)).join('');
+    const texts = (asKey ? sides.keys : sides.queries)(positions);
     const weight = asKey && weights.value ? sumOf(positions) : null;
     const kindOf = (event: { altKey: boolean }): Kind =>
       event.altKey || !asQuery ? 'keys' : 'queries';
@@ -170,7 +184,7 @@ export function HeadText() {
         type="button"
         class={marks.filter(Boolean).join(' ')}
         style={weight === null ? undefined : shade(weight)}
-        title={`${place}${weight === null ? '' : `: ${short(weight)}`}\n${whole}`}
+        title={`${place}${weight === null ? '' : `: ${short(weight)}`}\n${textOf(texts, WHOLE)}`}
         onPointerEnter={(event) => {
           if (asQuery) pointed.value = positions;
           selection.enter(kindOf(event), at, event);
@@ -188,7 +202,7 @@ export function HeadText() {
           if (event.detail === 0) selection.press(kindOf(event), at, event);
         }}
       >
-        {tokenText(positions.map((position) => texts[position]!.slice(0, 401)).join(''), 400)}
+        {textOf(texts, SHOWN)}
       </button>
     );
   };

@@ -6,6 +6,7 @@ import { clampView, fitAll, type Size, type Viewport } from '../draw/viewport';
 import type { Tokens } from '../format/types';
 import { firstPosition, positionsAt, shownOf, type Axis } from '../model/axis';
 import { findTokens } from '../model/search';
+import { wordTexts } from '../model/words';
 import { tokenLabel, wordLabel } from '../model/tokens';
 import { keyAxis, queryAxis } from './cells';
 import { adjust, choose, view } from './view';
@@ -41,8 +42,9 @@ export function setViewport(next: Viewport, final = false): void {
 const labelsOf = (tokens: Tokens | undefined): string[] =>
   (tokens?.texts ?? []).map((text) => tokenLabel(text));
 
-const queryTokens = computed(() => prompt.value?.queryTokens[stack.value?.stack ?? 'self']);
-const keyTokens = computed(() => prompt.value?.keyTokens[stack.value?.stack ?? 'self']);
+/** Tokens of either side of the attention that is shown. */
+export const queryTokens = computed(() => prompt.value?.queryTokens[stack.value?.stack ?? 'self']);
+export const keyTokens = computed(() => prompt.value?.keyTokens[stack.value?.stack ?? 'self']);
 
 /** Texts of all tokens as they are stored, by position. */
 export const queryPieces = computed<readonly string[]>(() => queryTokens.value?.texts ?? []);
@@ -54,31 +56,25 @@ export const queryTexts = computed<string[]>(() =>
 );
 export const keyTexts = computed<string[]>(() => (stack.value ? labelsOf(keyTokens.value) : []));
 
-/** Texts of an axis as they are stored, pieces of a word put together. */
+/** Texts of an axis as they are stored, those of the pieces of a word in one list. */
 function textsAlong(axis: Axis, tokens: Tokens | undefined): string[][] {
-  const texts = tokens?.texts ?? [];
-  if (texts.length === 0) return [];
-  return Array.from({ length: axis.count }, (_, at) =>
-    positionsAt(axis, at).map((position) => texts[position] ?? ''),
-  );
+  if (!tokens || tokens.texts.length === 0) return [];
+  const texts = wordTexts(tokens, axis.begin ? (prompt.value?.text ?? '') : '');
+  return Array.from({ length: axis.count }, (_, at) => texts(positionsAt(axis, at)));
 }
 
+const rowTexts = computed(() => textsAlong(queryAxis.value, queryTokens.value));
+const columnTexts = computed(() => textsAlong(keyAxis.value, keyTokens.value));
+
 /** Labels of the rows and columns of the map. */
-export const queryLabels = computed(() =>
-  textsAlong(queryAxis.value, queryTokens.value).map((texts) => wordLabel(texts)),
-);
-export const keyLabels = computed(() =>
-  textsAlong(keyAxis.value, keyTokens.value).map((texts) => wordLabel(texts)),
-);
+export const queryLabels = computed(() => rowTexts.value.map((texts) => wordLabel(texts)));
+export const keyLabels = computed(() => columnTexts.value.map((texts) => wordLabel(texts)));
 
-/** The whole text of a row or column, for a tooltip. */
-export const queryWhole = (row: number): string =>
-  wholeText(textsAlong(queryAxis.value, queryTokens.value)[row]);
-export const keyWhole = (column: number): string =>
-  wholeText(textsAlong(keyAxis.value, keyTokens.value)[column]);
-
+/** What is shown of a whole text, in a tooltip or to be found. */
 const WHOLE = 2000;
-const wholeText = (texts: string[] | undefined): string => wordLabel(texts ?? [], WHOLE);
+export const queryWhole = (row: number): string => wordLabel(rowTexts.value[row] ?? [], WHOLE);
+export const keyWhole = (column: number): string =>
+  wordLabel(columnTexts.value[column] ?? [], WHOLE);
 
 /** Position of a row or column: of a word that of its first piece. */
 export const queryAt = (row: number): number => firstPosition(queryAxis.value, row);
@@ -92,9 +88,18 @@ export const keysAt = (column: number): number[] => positionsAt(keyAxis.value, c
 export const selectedRows = computed(() => shownOf(queryAxis.value, view.queries.value));
 export const selectedColumns = computed(() => shownOf(keyAxis.value, view.keys.value));
 
+const findIn = (texts: readonly string[][]): number[] =>
+  view.search.value === ''
+    ? []
+    : findTokens(
+        texts.map((pieces) => wordLabel(pieces, WHOLE)),
+        view.search.value,
+      );
+
+/** Rows and columns of the tokens (or words) that are looked for. */
 export const found = computed(() => ({
-  rows: findTokens(queryLabels.value, view.search.value),
-  columns: findTokens(keyLabels.value, view.search.value),
+  rows: findIn(rowTexts.value),
+  columns: findIn(columnTexts.value),
 }));
 
 /** Moves to the next token that was found, or the one before. */

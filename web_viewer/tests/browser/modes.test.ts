@@ -168,6 +168,47 @@ test(
 );
 
 test(
+  'lines are the strongest stored weights of every query, of words their sums and means',
+  { skip: without('python') },
+  () =>
+    withViewer(async (viewer) => {
+      for (const words of [false, true]) {
+        await viewer.open([pieces()], `#v=1&s=head&h=0.1&w=lines${words ? '&wd=1' : ''}`);
+        const handle = await viewer.page.waitForFunction(() => {
+          const edges = window.__attnscope.edges();
+          return edges.length > 0 ? edges : null;
+        });
+        const shown = (await handle.jsonValue()) as {
+          query: number;
+          key: number;
+          weight: number;
+        }[];
+        const wanted = h5py<[number, number, number][]>(
+          `cut = json.loads(sys.argv[2])
+with h5py.File(sys.argv[1]) as f:
+    a = f["prompts/p000000/attention/self"]
+    index, value = a["topk_index"][0, 1], a["topk_value"][0, 1].astype("f8")
+word = np.searchsorted(cut, np.arange(len(index)), side="right") - 1
+size = np.bincount(word)
+sums = {}
+for q, (keys, weights) in enumerate(zip(index, value)):
+    for k, w in zip(keys, weights):
+        if w > 0: sums[int(word[q]), int(word[k])] = sums.get((int(word[q]), int(word[k])), 0) + w / size[word[q]]
+print(json.dumps([[q, k, w] for (q, k), w in sums.items()]))`,
+          pieces(),
+          JSON.stringify(words ? WORDS : Array.from({ length: 13 }, (_, at) => at)),
+        );
+        assert.equal(shown.length, wanted.length);
+        for (const [q, k, weight] of wanted) {
+          const edge = shown.find(({ query, key }) => query === q && key === k);
+          assert.ok(edge && Math.abs(edge.weight - weight) < 1e-6, `${q} → ${k}`);
+        }
+        assert.ok(shown.every(({ weight }, at) => at === 0 || shown[at - 1]!.weight >= weight));
+      }
+    }),
+);
+
+test(
   'tokens of the text are chosen by dragging, shift and ctrl, and their sums are shown',
   { skip: without('command', 'python') },
   () =>

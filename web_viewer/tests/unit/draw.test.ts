@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { drawBipartite, MOVING_EDGES, RESTING_EDGES } from '../../src/draw/bipartite';
 import { colorTable, inkOn } from '../../src/draw/color';
 import { labelStep } from '../../src/draw/axes';
 import { HeatMapPainter } from '../../src/draw/heat_map';
+import { LIGHT_INK } from '../../src/draw/ink';
 import { Lru } from '../../src/draw/lru';
 import type { Pen } from '../../src/draw/pen';
 import { SvgPen } from '../../src/draw/svg';
@@ -210,6 +212,28 @@ test('a view of more tiles than the cache holds is refused, not read', () => {
   const { tooLarge, level, tiles, waiting } = draw([4, 16, 64]);
   assert.deepEqual([tooLarge, level, tiles, waiting], [false, 64, 4, 4]);
   assert.deepEqual(asked, [64, 64, 64, 64]);
+});
+
+test('of many lines the strongest are drawn, and how many are left out is said', () => {
+  let curves = 0;
+  const pen = new Proxy({} as Record<string, unknown>, {
+    get: (own, name) => own[name as string] ?? (() => name === 'bezierCurveTo' && ++curves),
+    set: (own, name, value) => Boolean((own[name as string] = value) ?? true),
+  }) as unknown as Pen;
+  const edges = Array.from({ length: 3000 }, (_, at) => ({
+    query: at % 20,
+    key: at % 19,
+    weight: 1 - at / 3000,
+  }));
+  const labels = Array.from({ length: 20 }, (_, at) => `t${at}`);
+  const draw = (limit: number) => {
+    curves = 0;
+    const size = { width: 600, height: 500 };
+    const options = { queries: labels, keys: labels, edges, query: -1, key: -1, limit };
+    return drawBipartite(pen, LIGHT_INK, size, { top: 0, rowHeight: 18 }, options);
+  };
+  assert.deepEqual([draw(MOVING_EDGES), curves], [1000, 2000]);
+  assert.deepEqual([draw(RESTING_EDGES), curves], [0, 3000]);
 });
 
 test('the SVG pen places what it draws and escapes what it writes', () => {

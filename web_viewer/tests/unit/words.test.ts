@@ -11,7 +11,7 @@ import {
   sumsOver,
   wordAxis,
 } from '../../src/model/axis';
-import { wordNumbers } from '../../src/model/words';
+import { wordNumbers, wordTexts } from '../../src/model/words';
 
 const tokens = (texts: string[], offsets: number[] | null = null) => ({
   texts,
@@ -49,6 +49,9 @@ test('the text itself tells it better, also for pieces of one character', () => 
   ];
   const words = wordNumbers(tokens(texts, offsets), text);
   assert.equal(split(texts, words), '<s>|Ströme| —| ���🙂| un|\u00a0|happy');
+  const read = wordTexts(tokens(texts, offsets), text);
+  assert.deepEqual(read([4, 5, 6, 7, 8].slice(1)), [' 日🙂'], 'pieces of a character, together');
+  assert.deepEqual(read([1, 2, 3]), ['Str', 'ö', 'me']);
   // Offsets beyond the text are of another text.
   const other = wordNumbers(tokens(['a', 'b'], [0, 1, 1, 90]), 'ab');
   assert.deepEqual(Array.from(other), [0, 0]);
