@@ -1,276 +1,223 @@
-// Times what a user waits for, in headless Chromium: node tests/measure.mjs [FILE.h5 …]
-// Without files it makes one of 1,024 heads at 1,024 tokens with h5py (ATTNSCOPE_PYTHON).
+// Times what a user waits for, in headless Chromium, prints a table and writes it to FIGURES.md:
+// node tests/measure.mjs
+import * as esbuild from 'esbuild';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { readFileSync, statfsSync, writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { chromium } from 'playwright-core';
-import { build } from '../build.mjs';
+import { build, commonOptions } from '../build.mjs';
+import { huge, large, long } from './measure_files.mjs';
+import {
+  everyHead,
+  firstPaint,
+  heldKey,
+  opened,
+  panFrames,
+  reach,
+  recolour,
+  switchTo,
+} from './measure_page.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-
-const LARGE = `
-import h5py, sys, numpy as np
-L, H, T = 32, 32, 1024
-rng = np.random.default_rng(0)
-with h5py.File(sys.argv[1], "w", libver=("v110", "v110")) as f:
-    f.attrs["schema"] = np.bytes_(b"attnscope/1"); f.attrs["schema_version"] = [1, 0]
-    f.attrs["kind"] = np.bytes_(b"capture"); f.attrs["run_id"] = np.bytes_(b"large")
-    p = f.create_group("prompts/p000000"); p["text"] = np.bytes_(b"a long text")
-    p["tokens/text"] = np.array([b"token%d" % i for i in range(T)])
-    a = p.create_group("attention/self")
-    a["layers"] = np.arange(L); a["n_heads"] = np.full(L, H)
-    names = ["entropy", "max", "self", "induction", "sink", "previous"]
-    s = a.create_dataset("head_stats", data=rng.random((L, H, len(names)), dtype="f4"))
-    s.attrs["names"] = np.array([n.encode() for n in names])
-    a.create_dataset("overview", data=rng.integers(0, 255, (L, H, 64, 64), dtype="u1"), chunks=(1, H, 64, 64), compression=1, shuffle=True)
-    for layer in range(3):
-        m = np.tril(rng.random((H, T, T), dtype="f4")) ** 4
-        m /= m.sum(-1, keepdims=True)
-        bits = m.view("u4"); bits[:] = (bits + 0x1000) & 0xffffe000
-        d = p.create_dataset("cache/blocks.%d.attn.hook_pattern" % layer, data=m, chunks=(1, 256, 256), compression=1, shuffle=True)
-        d.attrs["causal"] = 1; d.attrs["map_dtype"] = np.bytes_(b"r10")
-`;
-
-/** One head of 32,768 tokens; what is not written of it reads as 0 and takes no room. */
-const LONG = `
-import h5py, sys, numpy as np
-T = 32768
-rng = np.random.default_rng(0)
-with h5py.File(sys.argv[1], "w", libver=("v110", "v110")) as f:
-    f.attrs["schema"] = np.bytes_(b"attnscope/1"); f.attrs["schema_version"] = [1, 0]
-    f.attrs["kind"] = np.bytes_(b"capture"); f.attrs["run_id"] = np.bytes_(b"long")
-    p = f.create_group("prompts/p000000"); p["text"] = np.bytes_(b"a very long text")
-    p["tokens/text"] = np.array([b"t%d" % i for i in range(T)])
-    a = p.create_group("attention/self")
-    a["layers"] = np.array([0]); a["n_heads"] = np.array([1])
-    s = a.create_dataset("head_stats", data=np.full((1, 1, 1), 0.5, dtype="f4"))
-    s.attrs["names"] = np.array([b"entropy"])
-    d = p.create_dataset("cache/blocks.0.attn.hook_pattern", (1, T, T), "f4", chunks=(1, 256, 256), compression=1, shuffle=True)
-    d.attrs["causal"] = 1; d.attrs["map_dtype"] = np.bytes_(b"r10")
-    for row in range(0, 12):
-        for column in range(0, row + 1):
-            at = (20480 + 256 * row, 20480 + 256 * column)
-            d[0, at[0] : at[0] + 256, at[1] : at[1] + 256] = rng.random((256, 256), dtype="f4") ** 8
-    for k in (4, 16, 64):
-        n = T // k
-        q = a.create_dataset("pyramid/0/max_%d" % k, (1, n, n), "f4", chunks=(1, 256, 256), compression=1, shuffle=True)
-        if k > 4: q[0] = np.tril(rng.random((n, n), dtype="f4")) ** 8
-`;
-
-function made(name, code) {
-  const folder = join(root, 'build/fixtures');
-  const path = join(folder, name);
-  if (existsSync(path)) return path;
-  mkdirSync(folder, { recursive: true });
-  execFileSync(process.env.ATTNSCOPE_PYTHON ?? 'python3', ['-c', code, `${path}.part`]);
-  renameSync(`${path}.part`, path);
-  return path;
-}
+const PAGE = pathToFileURL(join(root, 'dist/attnscope-viewer.html')).href;
+const TILES = 16;
 
 const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
 const share = (values, part) => [...values].sort((a, b) => a - b)[Math.floor(values.length * part)];
+const mib = (bytes) => bytes / 2 ** 20;
+
+const rows = [];
+/** What was measured, its goal, and what others take for the nearest thing they can do. */
+const row = (what, value, goal = '', peers = '') => rows.push({ what, value, goal, peers });
+
+/** The server of the tests, which answers as attnscope view does. */
+async function serverOfTests() {
+  const out = join(root, 'build/measure/server.mjs');
+  const { options } = await commonOptions();
+  await esbuild.build({
+    ...options,
+    entryPoints: [join(root, 'tests/support/server.ts')],
+    outfile: out,
+    platform: 'node',
+    target: ['node18'],
+    define: { VIEWER_ROOT: JSON.stringify(root) },
+  });
+  return (await import(pathToFileURL(out).href)).serve;
+}
+
+const packed = (name) => gzipSync(readFileSync(join(root, 'dist/served', name))).length / 1024;
+
+function measureSizes() {
+  const page = packed('app.js') + packed('app.css');
+  row('page and style, gzipped', `${page.toFixed(1)} KiB`, '80 KiB');
+  row('worker beside it, without wasm', `${packed('worker.js').toFixed(1)} KiB`);
+}
+
+async function pick(page, file) {
+  await page.goto('about:blank');
+  await page.goto(PAGE);
+  await page.evaluate(() => {
+    document.addEventListener('change', () => (window.__picked = performance.now()), true);
+  });
+  await page.locator('input[type=file]').first().setInputFiles([file]);
+}
+
+/** Three times, of which the middle one counts: page and wasm are then as warm as they get. */
+async function measureOpening(page) {
+  const paints = [];
+  const times = [];
+  for (let run = 0; run < 3; ++run) {
+    await pick(page, large());
+    paints.push(await page.evaluate(firstPaint));
+    times.push(await page.evaluate(opened));
+  }
+  row('first paint of the page', `${median(paints).toFixed(0)} ms`, '300 ms');
+  const heads = await page.evaluate(() => window.__attnscope.state().heads);
+  row(
+    `file picked to overview of ${heads.toLocaleString('en')} heads, wasm start included`,
+    `${median(times).toFixed(0)} ms`,
+    '1000 ms',
+  );
+}
+
+async function measureHead(page) {
+  await page.evaluate(switchTo, '1.0');
+  const switches = [];
+  for (let head = 1; head < 9; ++head) switches.push(await page.evaluate(switchTo, `1.${head}`));
+  row(
+    'next head to its full map, 1,024 tokens',
+    `${median(switches).toFixed(0)} ms`,
+    '100 ms',
+    'BertViz 12 heads, 128 tokens: 3.1 s, 192: 10.5 s · CircuitsVis 64 tokens: 3.0 s, 128: 15 s, 256: 78 s · Inspectus one head, 256 tokens: 3.4 s, 512: 13.5 s',
+  );
+  const rate = await page.evaluate(heldKey, 60);
+  row('heads passed while a key is held', `${rate.toFixed(0)} /s`, '15 /s');
+  await page.evaluate(switchTo, '1.0');
+  const frames = await page.evaluate(panFrames);
+  row(
+    'frame while panning, 95 %',
+    `${share(frames, 0.95).toFixed(1)} ms`,
+    '8 ms',
+    'BertViz hover, 128 tokens: 260 ms, 192: 1300 ms',
+  );
+  row(
+    'other colours, two frames included',
+    `${(await page.evaluate(recolour)).toFixed(0)} ms`,
+    '60 ms',
+  );
+}
+
+/** Every tile of 24 heads of one layer, one head after the other. */
+async function measureTiles(page, where, goal) {
+  const heads = Array.from({ length: 24 }, (_, head) => `2.${head}`);
+  const elapsed = await page.evaluate(everyHead, heads);
+  row(
+    `tiles read and drawn, ${where}`,
+    `${((1000 * TILES * heads.length) / elapsed).toFixed(0)} /s`,
+    goal,
+  );
+}
+
+async function measureServed(page) {
+  const serve = await serverOfTests();
+  const server = await serve({ files: { 'large.h5': large() }, listed: true });
+  await page.goto(server.url);
+  await page.waitForFunction(() => window.__attnscope?.state().heads > 0);
+  await page.evaluate(switchTo, '1.0');
+  await measureTiles(page, 'over HTTP', '60 /s');
+  await server.close();
+}
+
+async function measureLong(page) {
+  await pick(page, long());
+  await page.waitForFunction(() => window.__attnscope.state().heads === 1);
+  const fit = await page.evaluate(reach, '#v=1&s=head&h=0.0');
+  row('fit view of 32,768 tokens', `${fit.toFixed(0)} ms`, '200 ms');
+  const near = await page.evaluate(reach, '#v=1&s=head&h=0.0&z=21000,21000,1200,1200');
+  row('near view of 32,768 tokens', `${near.toFixed(0)} ms`);
+}
+
+/** Memory of the processes that draw pages, as the system counts it. */
+async function rendererMemory(browser) {
+  const session = await browser.newBrowserCDPSession();
+  const { processInfo } = await session.send('SystemInfo.getProcessInfo');
+  const sizes = processInfo
+    .filter(({ type }) => type === 'renderer')
+    .map(({ id }) => /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${id}/status`, 'utf8')));
+  return Math.max(...sizes.map((found) => Number(found?.[1] ?? 0) * 1024));
+}
+
+async function measureMemory(browser, page) {
+  const { bavail, bsize } = statfsSync(root);
+  if (bavail * bsize < 8e9) {
+    console.log('memory with a file of 5 GB: skipped, less than 8 GB of disk are free');
+    return;
+  }
+  await pick(page, huge());
+  await page.waitForFunction(() => window.__attnscope.state().heads === 1280);
+  for (let layer = 0; layer < 40; layer += 3)
+    await page.evaluate(reach, `#v=1&s=head&h=${layer}.7`);
+  await page.evaluate(switchTo, '39.7');
+  const script = await page.evaluate(() => {
+    window.gc?.();
+    return performance.memory.usedJSHeapSize;
+  });
+  const { heap, blocks } = await page.evaluate(() => window.__attnscope.memory());
+  row(
+    'JavaScript heap and wasm, file of 5 GB open, 15 heads seen',
+    `${mib(script + heap + blocks).toFixed(0)} MiB`,
+    '350 MiB',
+    'CircuitsVis, 256 tokens: 523 MiB heap',
+  );
+  row('whole renderer process with it', `${mib(await rendererMemory(browser)).toFixed(0)} MiB`);
+}
+
+function write(version) {
+  const lines = rows.map(
+    ({ what, value, goal, peers }) => `| ${what} | ${goal || '–'} | ${value} | ${peers || '–'} |`,
+  );
+  const text = `# What a user waits for
+
+Made by \`npm run measure\` in headless ${version} without a GPU, ${cpus().length} cores. Files are made by h5py: 1,024 heads at
+1,024 tokens, 32,768 tokens with a pyramid, and 5 GB of maps. Figures of other viewers come from replicas of their
+drawing code on a machine of this kind; what has no counterpart there has a dash.
+
+| what | goal | measured | others |
+|---|---|---|---|
+${lines.join('\n')}
+`;
+  const path = join(root, 'FIGURES.md');
+  writeFileSync(path, text);
+  execFileSync(join(root, 'node_modules/.bin/prettier'), ['--write', path], { stdio: 'ignore' });
+  console.log(`written to ${basename(path)}`);
+}
 
 await build();
-const files = process.argv.length > 2 ? process.argv.slice(2) : [made('large.h5', LARGE)];
-const context = await chromium.launchPersistentContext('', {
+const browser = await chromium.launch({
   executablePath: process.env.ATTNSCOPE_CHROMIUM ?? '/usr/bin/chromium',
-  headless: true,
   args: [
     '--no-sandbox',
     '--disable-gpu',
     '--disable-background-networking',
+    '--enable-precise-memory-info',
     '--js-flags=--expose-gc',
   ],
-  viewport: { width: 1280, height: 720 },
 });
-const page = await context.newPage();
-const rows = [];
-const row = (what, value, goal) => rows.push([what, value, goal]);
-
-const packed = (name) => gzipSync(readFileSync(join(root, 'dist/served', name))).length / 1024;
-row(
-  'page and style, gzipped',
-  `${(packed('app.js') + packed('app.css')).toFixed(1)} KiB`,
-  '80 KiB',
-);
-row(
-  'with the worker, without its wasm',
-  `${(packed('app.js') + packed('app.css') + packed('worker.js')).toFixed(1)} KiB`,
-  '',
-);
-
-await page.goto(pathToFileURL(join(root, 'dist/attnscope-viewer.html')).href);
-const paint = await page.evaluate(
-  () =>
-    new Promise((resolve) => {
-      new PerformanceObserver((list) => {
-        const entry = list.getEntries().find(({ name }) => name === 'first-contentful-paint');
-        if (entry) resolve(entry.startTime);
-      }).observe({ type: 'paint', buffered: true });
-    }),
-);
-row('first paint of the page', `${paint.toFixed(0)} ms`, '300 ms');
-
-const input = page.locator('input[type=file]').first();
-await page.evaluate(() => {
-  window.__picked = 0;
-  document.addEventListener('change', () => (window.__picked = performance.now()), true);
-});
-await input.setInputFiles(files);
-const opened = await page.evaluate(
-  () =>
-    new Promise((resolve) => {
-      const look = () => {
-        const { heads } = window.__attnscope.state();
-        if (heads > 0 && document.querySelector('.grid-scroll canvas')) {
-          requestAnimationFrame(() => resolve(performance.now() - window.__picked));
-        } else requestAnimationFrame(look);
-      };
-      look();
-    }),
-);
-const heads = await page.evaluate(() => window.__attnscope.state().heads);
-row(
-  `file picked to overview of ${heads} heads, wasm start included`,
-  `${opened.toFixed(0)} ms`,
-  '1000 ms',
-);
-
-await page.evaluate(() => (location.hash = '#v=1&s=head&h=1.0'));
-const switchTo = (head) =>
-  page.evaluate(
-    (name) =>
-      new Promise((resolve) => {
-        const begin = performance.now();
-        location.hash = `#v=1&s=head&h=${name}`;
-        const look = () => {
-          const line = document.querySelector('.bottom .status')?.textContent ?? '';
-          const shown = document.querySelector('.stepper h2')?.textContent === `Head ${name}`;
-          if (shown && !line.includes('reading') && window.__attnscope.value(900, 10) !== null) {
-            resolve(performance.now() - begin);
-          } else requestAnimationFrame(look);
-        };
-        requestAnimationFrame(look);
-      }),
-    head,
-  );
-await switchTo('1.0');
-await page.waitForTimeout(500);
-const switches = [];
-for (let head = 1; head < 9; ++head) switches.push(await switchTo(`1.${head}`));
-row(
-  'next head to its full map, 1,024 tokens, median',
-  `${median(switches).toFixed(0)} ms`,
-  '100 ms',
-);
-
-await switchTo('2.0');
-await page.waitForTimeout(500);
-/** A key that is held: one step a frame, each of which shows its head at least in small. */
-const held = await page.evaluate(
-  () =>
-    new Promise((resolve) => {
-      const begin = performance.now();
-      const shown = new Set();
-      const step = (count) => {
-        const options = { key: 'ArrowRight', bubbles: true, repeat: count > 0 };
-        document.body.dispatchEvent(new KeyboardEvent('keydown', options));
-        requestAnimationFrame(() =>
-          setTimeout(() => {
-            shown.add(document.querySelector('.stepper h2')?.textContent);
-            if (count < 29) step(count + 1);
-            else resolve((1000 * shown.size) / (performance.now() - begin));
-          }),
-        );
-      };
-      step(0);
-    }),
-);
-row('held key, heads a second, 1,024 tokens', `${held.toFixed(0)}`, '15');
-
-const frames = await page.evaluate(
-  () =>
-    new Promise((resolve) => {
-      const times = [];
-      const holder = document.querySelector('.head-map .canvas');
-      const box = holder.getBoundingClientRect();
-      const at = (type, x, y, buttons) =>
-        holder.dispatchEvent(
-          new PointerEvent(type, {
-            clientX: box.left + x,
-            clientY: box.top + y,
-            bubbles: true,
-            buttons,
-            pointerId: 1,
-          }),
-        );
-      holder.setPointerCapture = () => {};
-      holder.dispatchEvent(
-        new WheelEvent('wheel', {
-          deltaY: -500,
-          clientX: box.left + 400,
-          clientY: box.top + 250,
-          bubbles: true,
-          cancelable: true,
-        }),
-      );
-      at('pointerdown', 400, 250, 1);
-      let step = 0;
-      const next = () => {
-        const begin = performance.now();
-        at('pointermove', 400 - step, 250 - step, 1);
-        times.push(performance.now() - begin);
-        if (++step < 120) requestAnimationFrame(next);
-        else resolve(times);
-      };
-      requestAnimationFrame(next);
-    }),
-);
-row('frame while panning, 95 %', `${share(frames, 0.95).toFixed(1)} ms`, '8 ms');
-
-const recolour = await page.evaluate(async () => {
-  const begin = performance.now();
-  location.hash = location.hash.replace(/&c=\w+/, '') + '&c=viridis';
-  await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
-  return performance.now() - begin;
-});
-row('other colours, two frames included', `${recolour.toFixed(0)} ms`, '60 ms');
-
-/** Milliseconds until a view is complete. */
-const reach = (hash) =>
-  page.evaluate(
-    (address) =>
-      new Promise((resolve) => {
-        const begin = performance.now();
-        location.hash = address;
-        const look = () => {
-          const line = document.querySelector('.bottom .status')?.textContent ?? '';
-          if (performance.now() - begin > 16 && !line.includes('reading')) {
-            resolve(performance.now() - begin);
-          } else requestAnimationFrame(look);
-        };
-        requestAnimationFrame(look);
-      }),
-    hash,
-  );
-
-if (process.argv.length === 2) {
-  await page.reload();
-  await page.locator('input[type=file]').first().setInputFiles(made('long.h5', LONG));
-  await page.waitForFunction(() => window.__attnscope.state().heads === 1);
-  const fit = await reach('#v=1&s=head&h=0.0');
-  row('fit view of 32,768 tokens', `${fit.toFixed(0)} ms`, '200 ms');
-  const near = await reach('#v=1&s=head&h=0.0&z=21000,21000,1200,1200');
-  row('near view of 32,768 tokens', `${near.toFixed(0)} ms`, '');
+const page = await browser.newPage({ viewport: { width: 1280, height: 720 } });
+measureSizes();
+await measureOpening(page);
+await measureHead(page);
+await measureTiles(page, 'local file', '150 /s');
+await measureServed(page);
+await measureLong(page);
+await measureMemory(browser, page);
+const version = `Chromium ${browser.version()}`;
+await browser.close();
+const width = Math.max(...rows.map(({ what }) => what.length));
+for (const { what, value, goal } of rows) {
+  console.log(`${what.padEnd(width)}  ${value.padStart(9)}  ${goal && `goal ${goal}`}`);
 }
-const heap = await page.evaluate(() => {
-  window.gc?.();
-  return performance.memory.usedJSHeapSize / 2 ** 20;
-});
-row('JavaScript heap of the page', `${heap.toFixed(0)} MiB`, '');
-await context.close();
-const width = Math.max(...rows.map(([what]) => what.length));
-for (const [what, value, goal] of rows)
-  console.log(`${what.padEnd(width)}  ${value.padStart(9)}  ${goal ? `goal ${goal}` : ''}`);
+write(version);
