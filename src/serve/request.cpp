@@ -69,6 +69,15 @@ bool Request::has_body() const {
   return !values("transfer-encoding").empty() || (length && *length != "0");
 }
 
+bool Request::ends_connection() const {
+  for (const std::string_view value : values("connection")) {
+    for (const std::string& option : split(value, ',')) {
+      if (lower(trim(option)) == "close") return true;
+    }
+  }
+  return version < 11;
+}
+
 std::optional<Request> parse_head(std::string_view head) {
   http::request_parser<http::empty_body> parser;
   parser.header_limit(static_cast<std::uint32_t>(kMaxRequestLine + kMaxFieldBytes));

@@ -46,6 +46,8 @@ struct Request {
   // Nothing unless there is exactly one.
   std::optional<std::string_view> only_value(std::string_view name) const;
   bool has_body() const;
+  // Whether the client wants no further answer on this connection.
+  bool ends_connection() const;
 };
 
 // Nothing if `head`, which find_head_end() found complete, is no HTTP/1 request.

@@ -12,12 +12,9 @@ using boost::system::error_code;
 // What the kernel holds for a client that reads slowly.
 constexpr int kSendBuffer = 256 << 10;
 
+// A body is not read, and what follows it cannot be found.
 After after(const Request& request) {
-  bool close = request.version < 11 || request.has_body();
-  for (const std::string_view value : request.values("connection")) {
-    close = close || value.find("close") != std::string_view::npos;
-  }
-  return close ? After::close : After::keep;
+  return request.ends_connection() || request.has_body() ? After::close : After::keep;
 }
 
 }  // namespace

@@ -106,6 +106,21 @@ TEST(Heads, KeepTargetAndFieldsAsTheyCame) {
   EXPECT_EQ(parse_head("GET / HTTP/1.0\r\n\r\n")->version, 10);
 }
 
+TEST(Heads, SayWhetherTheConnectionEnds) {
+  const auto ends = [](const std::string& rest) {
+    return parse_head("GET / HTTP/1." + rest + "\r\n\r\n")->ends_connection();
+  };
+  for (const char* rest :
+       {"1\r\nConnection: close", "1\r\nConnection: Close", "1\r\nConnection: keep-alive, CLOSE",
+        "1\r\nConnection: x\r\nConnection: close", "0", "0\r\nConnection: keep-alive"}) {
+    EXPECT_TRUE(ends(rest)) << rest;
+  }
+  for (const char* rest :
+       {"1", "1\r\nConnection: keep-alive", "1\r\nConnection: closed", "1\r\nX: close"}) {
+    EXPECT_FALSE(ends(rest)) << rest;
+  }
+}
+
 TEST(Heads, LongestOnesAreParsed) {
   const std::string field = "X: " + std::string(kMaxFieldBytes - 7, 'a') + "\r\n\r\n";
   EXPECT_TRUE(parse_head(line_of(kMaxRequestLine) + field));
