@@ -59,6 +59,35 @@ export function valueAt(range: ScatterRange, size: Size, px: number, py: number)
   };
 }
 
+const scaled = ([low, high]: [number, number], at: number, factor: number): [number, number] => [
+  at + (low - at) * factor,
+  at + (high - at) * factor,
+];
+
+/** `range` with the value at a place kept where it is; never more than `all`. */
+export function zoomRange(
+  range: ScatterRange,
+  at: { x: number; y: number },
+  factor: number,
+  all: ScatterRange,
+): ScatterRange {
+  const wide = (range.x[1] - range.x[0]) * factor >= all.x[1] - all.x[0];
+  if (wide) return all;
+  return { x: scaled(range.x, at.x, factor), y: scaled(range.y, at.y, factor) };
+}
+
+export const moveRange = ({ x, y }: ScatterRange, dx: number, dy: number): ScatterRange => ({
+  x: [x[0] + dx, x[1] + dx],
+  y: [y[0] + dy, y[1] + dy],
+});
+
+const within = (value: number, [low, high]: [number, number]): boolean =>
+  value >= low && value <= high;
+
+/** Whether a dot has a place in the window; NaN has none. */
+const inWindow = (dot: Dot, range: ScatterRange): boolean =>
+  within(dot.x, range.x) && within(dot.y, range.y);
+
 /** The dot nearest to a pixel, −1 if none is near. */
 export function dotAt(
   dots: readonly Dot[],
@@ -70,6 +99,7 @@ export function dotAt(
   let best = -1;
   let nearest = 12 ** 2;
   dots.forEach((dot, i) => {
+    if (!inWindow(dot, range)) return;
     const point = pointOf(range, size, dot.x, dot.y);
     const distance = (point.x - px) ** 2 + (point.y - py) ** 2;
     if (distance < nearest) {
@@ -119,6 +149,7 @@ function drawFrame(
 
 function drawBand(context: Pen, ink: Ink, size: Size, range: ScatterRange, delta: number): void {
   const [low, high] = range.y;
+  if (low >= delta || high <= -delta) return;
   const top = pointOf(range, size, range.x[0], Math.min(delta, high)).y;
   const bottom = pointOf(range, size, range.x[0], Math.max(-delta, low)).y;
   context.fillStyle = ink.masked;
@@ -127,6 +158,7 @@ function drawBand(context: Pen, ink: Ink, size: Size, range: ScatterRange, delta
 
 /** The two corners where the statistic misleads. */
 function drawCorners(context: Pen, ink: Ink, size: Size, range: ScatterRange): void {
+  if (!within(0, range.y)) return;
   const zero = pointOf(range, size, range.x[0], 0).y;
   const down = Math.abs(range.y[0]) > Math.abs(range.y[1]);
   const far = down ? size.height - MARGIN.bottom - 9 : MARGIN.top + 9;
@@ -190,7 +222,7 @@ export function drawScatter(
   const passes = [true, false];
   for (const dimmed of passes) {
     for (const dot of dots) {
-      if (dot.dimmed !== dimmed || Number.isNaN(dot.x) || Number.isNaN(dot.y)) continue;
+      if (dot.dimmed !== dimmed || !inWindow(dot, range)) continue;
       const at = pointOf(range, size, dot.x, dot.y);
       const color = dimmed ? ink.line : dot.y < 0 ? ink.negative : ink.positive;
       if (!dimmed && !Number.isNaN(dot.low)) {
@@ -198,8 +230,9 @@ export function drawScatter(
         context.globalAlpha = 0.45;
         context.lineWidth = 1;
         context.beginPath();
-        context.moveTo(at.x, pointOf(range, size, dot.x, dot.low).y);
-        context.lineTo(at.x, pointOf(range, size, dot.x, dot.high).y);
+        const [bottom, top] = range.y;
+        context.moveTo(at.x, pointOf(range, size, dot.x, Math.max(dot.low, bottom)).y);
+        context.lineTo(at.x, pointOf(range, size, dot.x, Math.min(dot.high, top)).y);
         context.stroke();
         context.globalAlpha = 1;
       }
@@ -208,7 +241,7 @@ export function drawScatter(
   }
   for (const index of highlighted) {
     const dot = dots[index];
-    if (!dot || Number.isNaN(dot.x) || Number.isNaN(dot.y)) continue;
+    if (!dot || !inWindow(dot, range)) continue;
     const at = pointOf(range, size, dot.x, dot.y);
     context.strokeStyle = ink.accent;
     context.lineWidth = 2;
@@ -222,8 +255,10 @@ export function drawScatter(
     context.fillText(dot.name, at.x + (right ? RADIUS + 8 : -RADIUS - 8), at.y);
   }
   if (brush) {
-    const a = pointOf(range, size, brush.x[0], brush.y[1]);
-    const b = pointOf(range, size, brush.x[1], brush.y[0]);
+    const clamp = (value: number, [low, high]: [number, number]) =>
+      Math.min(high, Math.max(low, value));
+    const a = pointOf(range, size, clamp(brush.x[0], range.x), clamp(brush.y[1], range.y));
+    const b = pointOf(range, size, clamp(brush.x[1], range.x), clamp(brush.y[0], range.y));
     context.fillStyle = ink.accent;
     context.globalAlpha = 0.1;
     context.fillRect(a.x, a.y, b.x - a.x, b.y - a.y);

@@ -6,7 +6,15 @@ import { namedHeads } from '../model/named';
 import { labelsOf } from '../model/labels';
 import { nameOf } from '../model/heads';
 import { plural, short } from '../model/numbers';
-import { filter, kept, selectHead, selected, statistic, toggleTray } from '../state/selection';
+import {
+  filter,
+  kept,
+  points,
+  selectHead,
+  selected,
+  statistic,
+  toggleTray,
+} from '../state/selection';
 import { showsMeans } from '../state/prompts';
 import { adjust, choose, view } from '../state/view';
 import { table } from '../state/heads';
@@ -134,8 +142,14 @@ function Toolbar() {
           <span class="small" role="status">
             {count} of {table.value.heads.length} heads
             {view.brush.value.length > 0 && (
-              <button type="button" class="link" onClick={() => choose({ brush: [] })}>
-                clear box
+              <button
+                type="button"
+                class="link"
+                title="Clear the box"
+                aria-label="Clear the box"
+                onClick={() => choose({ brush: [] })}
+              >
+                ×
               </button>
             )}
           </span>
@@ -287,6 +301,10 @@ function EffectPicks() {
   );
 }
 
+/** A zoom belongs to what is drawn. */
+const scatterKey = (): string =>
+  [statistic.value?.id, chosenEffects.value?.id, chosenMethod.value, points.value.all].join();
+
 /** What stands in the place of the scatter where no effect is of a head. */
 function NoEffects() {
   const others = results.value;
@@ -388,7 +406,7 @@ export function Overview() {
           {chosenEffects.value ? (
             <>
               <EffectPicks />
-              <HeadScatter />
+              <HeadScatter key={scatterKey()} />
             </>
           ) : (
             <NoEffects />

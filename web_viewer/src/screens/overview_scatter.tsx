@@ -5,8 +5,10 @@ import { LIGHT_INK, type Ink } from '../draw/ink';
 import {
   dotAt,
   drawScatter,
+  moveRange,
   rangeOf,
   valueAt,
+  zoomRange,
   type Dot,
   type ScatterOptions,
   type ScatterRange,
@@ -162,12 +164,21 @@ export function PromptsPick({ effects }: { effects: HeadEffects }) {
   );
 }
 
+type Point = { x: number; y: number };
+
+/** Pixels that a pointer may wander and still click. */
+const SLACK = 4;
+const WHEEL_SPEED = 0.0015;
+
 export function HeadScatter() {
   const shown = useComputed(dots);
-  const range = useComputed(() => rangeOf(shown.value));
+  const all = useComputed(() => rangeOf(shown.value));
+  /** What is seen when zoomed in; null for all. */
+  const closer = useSignal<ScatterRange | null>(null);
+  const range = useComputed(() => closer.value ?? all.value);
   const size = useSignal<Size>({ width: 0, height: 0 });
-  const pointer = useSignal<{ x: number; y: number } | null>(null);
-  const start = useSignal<{ x: number; y: number } | null>(null);
+  const pointer = useSignal<Point | null>(null);
+  const start = useSignal<(Point & { pans: boolean; range: ScatterRange }) | null>(null);
   const named = chosenEffects.value;
   const column = statistic.value;
   if (!named || !column) return null;
@@ -181,23 +192,32 @@ export function HeadScatter() {
       highlighted: [...new Set(marked)],
     });
   };
-  type Point = { x: number; y: number };
-  const boxOf = (begin: Point, end: Point): ScatterRange => {
-    const a = valueAt(range.value, size.value, begin.x, begin.y);
-    const b = valueAt(range.value, size.value, end.x, end.y);
-    return {
-      x: [Math.min(a.x, b.x), Math.max(a.x, b.x)],
-      y: [Math.min(a.y, b.y), Math.max(a.y, b.y)],
-    };
+  const valueOf = (at: Point, of = range.value): Point => valueAt(of, size.value, at.x, at.y);
+  const boxOf = (begin: Point, end: Point): number[] => {
+    const [a, b] = [valueOf(begin), valueOf(end)];
+    return [Math.min(a.x, b.x), Math.max(a.x, b.x), Math.min(a.y, b.y), Math.max(a.y, b.y)];
   };
+  const far = (a: Point, b: Point) => Math.hypot(a.x - b.x, a.y - b.y) > SLACK;
   const move = (event: PointerEvent) => {
     const at = offsetOf(event);
     pointer.value = at;
     const from = start.value;
-    if (from && Math.hypot(at.x - from.x, at.y - from.y) > 4) {
-      const box = boxOf(from, at);
-      adjust({ brush: [...box.x, ...box.y] });
-    } else hovered.value = dotAt(shown.value, range.value, size.value, at.x, at.y);
+    if (!from || !far(at, from)) {
+      hovered.value = dotAt(shown.value, range.value, size.value, at.x, at.y);
+    } else if (from.pans) {
+      const [a, b] = [valueOf(from, from.range), valueOf(at, from.range)];
+      closer.value = moveRange(from.range, a.x - b.x, a.y - b.y);
+    } else adjust({ brush: boxOf(from, at) });
+  };
+  const release = (event: PointerEvent) => {
+    const at = offsetOf(event);
+    const from = start.value;
+    start.value = null;
+    if (!from) return;
+    if (!far(at, from)) {
+      if (hovered.value >= 0) selectHead(hovered.value);
+      else choose({ brush: [] });
+    } else if (!from.pans) choose({ brush: boxOf(from, at) });
   };
   const words =
     storedCorrelation(effects, column, chosenMethod.value) ?? shownCorrelation(effects, column);
@@ -207,22 +227,20 @@ export function HeadScatter() {
       <Canvas
         draw={draw}
         label={`${column.label} against effect. ${words}`}
+        onWheel={(event) => {
+          event.preventDefault();
+          const factor = Math.exp(event.deltaY * WHEEL_SPEED);
+          const next = zoomRange(range.value, valueOf(offsetOf(event)), factor, all.value);
+          closer.value = next === all.value ? null : next;
+        }}
+        onDblClick={() => (closer.value = null)}
         onPointerDown={(event) => {
           event.currentTarget.setPointerCapture(event.pointerId);
-          start.value = offsetOf(event);
+          const pans = closer.value !== null && !event.shiftKey;
+          start.value = { ...offsetOf(event), pans, range: range.value };
         }}
         onPointerMove={move}
-        onPointerUp={(event) => {
-          const at = offsetOf(event);
-          const from = start.value;
-          start.value = null;
-          if (!from) return;
-          if (Math.hypot(at.x - from.x, at.y - from.y) > 4) {
-            const box = boxOf(from, at);
-            choose({ brush: [...box.x, ...box.y] });
-          } else if (hovered.value >= 0) selectHead(hovered.value);
-          else choose({ brush: [] });
-        }}
+        onPointerUp={release}
         onPointerLeave={() => {
           hovered.value = -1;
           pointer.value = null;
@@ -248,7 +266,7 @@ function Legend({ effects }: { effects: HeadEffects }) {
   return (
     <p
       class="small legend"
-      title={`Bars are ${intervalWords(effects.hasSimultaneous)}${method ? `, under ${method}` : ''}. In the grid a border is as strong as the effect, blue −, orange +.`}
+      title={`Bars are ${intervalWords(effects.hasSimultaneous)}${method ? `, under ${method}` : ''}. In the grid a border is as strong as the effect, blue −, orange +. The wheel zooms; then a drag pans, with shift it selects, and a double click shows all.`}
     >
       {effects.hasVerdicts && (
         <>

@@ -334,3 +334,43 @@ f["prompts/p000000"].attrs["corrupt"] = np.bytes_(t[::-1].replace("knarF", "nitr
     assert.equal(svg.match(/>·Martin</g)?.length, 4);
   }),
 );
+
+test('the scatter zooms at the pointer, pans, selects with shift, and fits again', both, () =>
+  withViewer(async (viewer) => {
+    await viewer.open([verdict()], '#v=1&st=verdict_attention_mass');
+    const { page } = viewer;
+    const canvas = page.locator('.scatter canvas');
+    const box = (await canvas.boundingBox())!;
+    const picture = () => canvas.evaluate((element) => (element as HTMLCanvasElement).toDataURL());
+    const drag = async () => {
+      await page.mouse.move(box.x + 150, box.y + 60);
+      await page.mouse.down();
+      await page.mouse.move(box.x + 200, box.y + 90, { steps: 3 });
+      await page.mouse.up();
+      await page.mouse.move(0, 0);
+    };
+    await page.mouse.move(0, 0);
+    const whole = await picture();
+    await page.mouse.move(box.x + 200, box.y + 80);
+    await page.mouse.wheel(0, -600);
+    await page.mouse.move(0, 0);
+    const closer = await picture();
+    assert.notEqual(closer, whole);
+    await drag();
+    assert.notEqual(await picture(), closer);
+    assert.deepEqual((await viewer.state()).brush, [], 'a drag pans');
+    await page.keyboard.down('Shift');
+    await drag();
+    await page.keyboard.up('Shift');
+    assert.equal(((await viewer.state()).brush as number[]).length, 4);
+    assert.deepEqual(await canvas.boundingBox(), box, 'the count above takes no room from it');
+    await page.mouse.dblclick(box.x + 70, box.y + 20);
+    await page.mouse.move(0, 0);
+    assert.deepEqual((await viewer.state()).brush, []);
+    await page.waitForFunction(
+      (before) =>
+        document.querySelector<HTMLCanvasElement>('.scatter canvas')!.toDataURL() === before,
+      whole,
+    );
+  }),
+);

@@ -46,6 +46,6 @@ export const sharedKeysCapture = (): string =>
   make('shared-keys-run.h5', ['capture', '-m', sharedKeys, '--ids', STORY_IDS]);
 
 const rounded = (): string =>
-  make('bf16.h5', ['capture', '-m', model, '--prompt', PROMPT, '--dtype', 'bf16']);
+  make('bf16-run.h5', ['capture', '-m', model, '--prompt', PROMPT, '--dtype', 'bf16']);
 
-export const difference = (): string => make('diff.h5', ['diff', capture(), rounded()]);
+export const difference = (): string => make('diff-of-dtypes.h5', ['diff', capture(), rounded()]);

@@ -4,7 +4,7 @@ import { cellText } from '../../src/draw/axes';
 import { figureLayout } from '../../src/draw/figure';
 import { headAt, modelLayout, sortedLayout } from '../../src/draw/grid';
 import { cellAt, matrixLayout } from '../../src/draw/matrix';
-import { dotAt, rangeOf, valueAt, type Dot } from '../../src/draw/scatter';
+import { dotAt, moveRange, rangeOf, valueAt, zoomRange, type Dot } from '../../src/draw/scatter';
 import { buildHeadTable, type HeadTable } from '../../src/model/heads';
 
 function tableOf(
@@ -147,4 +147,22 @@ test('numbers in cells are short', () => {
     '·',
     '',
   ]);
+});
+
+test('zooming a scatter keeps what is under the pointer, and ends at the whole', () => {
+  const all = { x: [0, 10] as [number, number], y: [-4, 4] as [number, number] };
+  const size = { width: 400, height: 300 };
+  const closer = zoomRange(all, { x: 2, y: 1 }, 0.5, all);
+  assert.deepEqual(closer, { x: [1, 6], y: [-1.5, 2.5] });
+  const place = (range: typeof all) => valueAt(range, size, 100, 100);
+  const at = place(all);
+  const [same, moved] = [place(zoomRange(all, at, 0.25, all)), place(moveRange(all, 1, -2))];
+  assert.ok(Math.hypot(same.x - at.x, same.y - at.y) < 1e-12);
+  assert.ok(Math.hypot(moved.x - at.x - 1, moved.y - at.y + 2) < 1e-12);
+  assert.equal(zoomRange(closer, { x: 2, y: 1 }, 4, all), all);
+  const dot = (x: number): Dot => ({
+    ...{ x, y: 0, low: NaN, high: NaN, verdict: null, dimmed: false, name: '' },
+  });
+  const outside = valueAt(closer, size, 60, 100);
+  assert.equal(dotAt([dot(outside.x - 1)], closer, size, 60, 100), -1, 'what is not seen');
 });
