@@ -257,6 +257,27 @@ TEST(RunPatching, PathsAreStored) {
   EXPECT_TRUE(verify_file(result.path).findings.empty());
 }
 
+// A map of positions is read with the tokens of both prompts below it.
+TEST(RunPatching, TheFileHoldsTheTextOfBothPrompts) {
+  const TempFolder folder;
+  PatchSpec spec = demo_spec();
+  spec.output.out = folder.file("patch.h5");
+  run_patching(spec);
+  std::ifstream pairs(kDemo + "pairs/agreement.jsonl");
+  const CaptureReader file(spec.output.out);
+  for (int p = 0; p < file.prompts(); ++p) {
+    std::string line;
+    std::getline(pairs, line);
+    const PromptRecord prompt = file.prompt(p);
+    EXPECT_NE(line.find("\"clean\": \"" + prompt.text + "\""), std::string::npos) << line;
+    const auto corrupt = std::find_if(prompt.columns.begin(), prompt.columns.end(),
+                                      [](const auto& column) { return column.first == "corrupt"; });
+    ASSERT_NE(corrupt, prompt.columns.end());
+    const std::string text = std::get<std::string>(corrupt->second);
+    EXPECT_NE(line.find("\"corrupt\": \"" + text + "\""), std::string::npos) << text;
+  }
+}
+
 std::string bytes_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;

@@ -126,8 +126,12 @@ RunDescription description_of(FileKind kind, const Spec& resolved, const Experim
   run.pairs_file = resolved.pairs.pairs_file;
   run.model_info = model_info(inputs.checkpoint, run.hashes);
   for (const EncodedPair& pair : inputs.pairs.pairs) {
-    run.prompts.push_back(prompt_record(pair.clean));
-    run.prompts.back().group = pair.group;
+    PromptRecord& prompt = run.prompts.emplace_back(prompt_record(pair.clean));
+    prompt.group = pair.group;
+    // Readers of a patching map want to see where the prompts differ.
+    if (pair.corrupt && !pair.corrupt->text.empty()) {
+      prompt.columns.emplace_back("corrupt", pair.corrupt->text);
+    }
   }
   return run;
 }
