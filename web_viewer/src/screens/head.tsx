@@ -61,6 +61,7 @@ const BLENDS: Record<string, string> = { mean: 'Mean', largest: 'Largest' };
 /** What the ends of the colours stand for, and the choice of coarse levels where they are seen. */
 function RangePick() {
   const fixed = view.domain.value === 'fixed';
+  const weighed = view.valueWeighted.value;
   const [low = 0, high = 1] = view.range.value;
   const end = (at: number, value: string) => {
     const next = [low, high];
@@ -87,11 +88,12 @@ function RangePick() {
         label="Range"
         hideLabel
         title="What the strongest colour stands for"
-        value={view.domain.value}
+        // Weighed by value, one is no bound.
+        value={weighed && view.domain.value !== 'fixed' ? 'head' : view.domain.value}
         options={[
-          { value: 'unit', label: '0 – 1' },
+          ...(weighed ? [] : [{ value: 'unit', label: '0 – 1' }]),
           { value: 'head', label: '0 – largest', title: 'to the largest weight of this head' },
-          ...(hasLayerRange.value || ['layer', 'all'].includes(view.domain.value)
+          ...(hasLayerRange.value || (!weighed && ['layer', 'all'].includes(view.domain.value))
             ? [
                 {
                   value: 'layer',

@@ -191,8 +191,13 @@ async function copyTsv(): Promise<void> {
   if (blob) void copyText((await blob.text()).trimEnd(), 'Table');
 }
 
-const hexadecimal = (data: ArrayBuffer): string =>
-  Array.from(new Uint8Array(data), (byte) => byte.toString(16).padStart(2, '0')).join('');
+/** Null where the page has no secure context, as on a foreign host without TLS. */
+async function sha256(text: string): Promise<string | null> {
+  const subtle = crypto.subtle as SubtleCrypto | undefined;
+  if (!subtle) return null;
+  const hash = new Uint8Array(await subtle.digest('SHA-256', new TextEncoder().encode(text)));
+  return Array.from(hash, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
 
 /** The selection, else what is seen, with where it comes from. */
 async function exportJson(): Promise<void> {
@@ -221,13 +226,12 @@ async function exportJson(): Promise<void> {
   for (const row of rows) values.push(columns.map((column) => storedValue(row, column)));
   if (values.some((line) => line.includes(null))) {
     // What was missing has been asked for by that.
-    await drawWhole(() => rows.every((r) => columns.every((c) => storedValue(r, c) !== null)));
-    return exportJson();
+    const whole = () => rows.every((r) => columns.every((c) => storedValue(r, c) !== null));
+    return (await drawWhole(whole)) ? exportJson() : undefined;
   }
   const { root, model, name: file } = run.summary;
   const position = (stored: Positions) => (index: number) => positionOf(stored, index);
   const [queries, keys] = [rows.map(position(queryPositions)), columns.map(position(keyPositions))];
-  const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
   const record = {
     file,
     run_id: root.run_id,
@@ -239,7 +243,7 @@ async function exportJson(): Promise<void> {
       weights_sha256: model.weights_sha256,
       tokenizer_sha256: model.tokenizer_sha256,
     },
-    prompt: { id: prompt.peek()?.id, text, sha256: hexadecimal(hash) },
+    prompt: { id: prompt.peek()?.id, text, sha256: await sha256(text) },
     dataset: at.map.path,
     index: at.index,
     stored_as: at.map.mapDtype,

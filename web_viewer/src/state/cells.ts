@@ -35,17 +35,30 @@ export const wordsOfSides = computed(() => {
   return { queries, keys: own === other ? queries : wordsOf(other) };
 });
 
-const axisOf = (count: number, stored: Positions, words: Int32Array | null): Axis =>
-  words && words.length > 0 ? wordAxis(count, stored, words) : plainAxis(count, stored);
+/** An axis that stays the same object while it is the same, so that its labels do too. */
+function axisMaker(): (count: number, stored: Positions, words: Int32Array | null) => Axis {
+  let made: { of: unknown[]; axis: Axis } | null = null;
+  return (count, stored, words) => {
+    const of = [count, stored, words];
+    if (made && of.every((part, at) => part === made!.of[at])) return made.axis;
+    const axis =
+      words && words.length > 0 ? wordAxis(count, stored, words) : plainAxis(count, stored);
+    made = { of, axis };
+    return axis;
+  };
+}
+
+const makeQueryAxis = axisMaker();
+const makeKeyAxis = axisMaker();
 
 export const queryAxis = computed<Axis>(() => {
   const map = headMap.value?.map;
-  return axisOf(map?.shape[1] ?? 0, map?.queryPositions ?? null, wordsOfSides.value.queries);
+  return makeQueryAxis(map?.shape[1] ?? 0, map?.queryPositions ?? null, wordsOfSides.value.queries);
 });
 
 export const keyAxis = computed<Axis>(() => {
   const map = headMap.value?.map;
-  return axisOf(map?.shape[2] ?? 0, map?.keyPositions ?? null, wordsOfSides.value.keys);
+  return makeKeyAxis(map?.shape[2] ?? 0, map?.keyPositions ?? null, wordsOfSides.value.keys);
 });
 
 export const isMerged = computed<boolean>(
