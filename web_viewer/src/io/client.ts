@@ -148,9 +148,11 @@ export class Client {
     const lost = [...this.#waiting.values()];
     this.#waiting.clear();
     for (const { reject } of lost) reject(new IoError(code, message));
-    // A file that was open stays open under its number.
+    // A file that was open stays open under its number, and is so before anything is read of it.
     for (const [file, source] of this.#sources) {
-      this.ask('open', file, { source }).catch(() => this.#sources.delete(file));
+      this.ask('open', file, { source }, { priority: Infinity }).catch(() =>
+        this.#sources.delete(file),
+      );
     }
     this.onRestart?.();
   }

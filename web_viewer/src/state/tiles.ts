@@ -57,8 +57,9 @@ export function tile(
   const key = `${file.id}|${path}|${head}|${row}|${column}`;
   const known = cache.get(key);
   if (known) return known;
-  if (asked.get(key) === generation) return null;
-  asked.set(key, generation);
+  const askedIn = generation;
+  if (asked.get(key) === askedIn) return null;
+  asked.set(key, askedIn);
   const rows = Math.min(TILE, extentAt(map.shape[1], level) - row * TILE);
   const columns = Math.min(TILE, extentAt(map.shape[2], level) - column * TILE);
   const slab = { start: [head, row * TILE, column * TILE], count: [1, rows, columns] };
@@ -71,8 +72,13 @@ export function tile(
     },
     (error: unknown) => {
       // One that failed stays marked, or every redraw would ask again.
-      if (isStale(error)) asked.delete(key);
-      else failWith(file.name, error);
+      if (!isStale(error)) {
+        failWith(file.name, error);
+        return;
+      }
+      if (asked.get(key) === askedIn) asked.delete(key);
+      // What is still seen of the tiles that were dropped is asked for again.
+      ++arrivals.value;
     },
   );
   return null;

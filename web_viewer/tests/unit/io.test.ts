@@ -137,9 +137,16 @@ test('after a crash a new worker opens the same files under the same numbers', a
     reopened.map(({ name, file: number }) => [name, number]),
     [['open', file]],
   );
+  // Whatever is asked meanwhile, and however urgently, is read of an open file.
+  const urgent = client.ask('describe', file, { path: '/x' }, { priority: 99 });
+  const queue = new RequestQueue();
+  for (const request of workers[1]!.requests()) queue.push(request);
+  assert.equal(queue.take().next?.name, 'open');
+  workers[1]!.say({ type: 'result', id: workers[1]!.requests()[1]!.id, value: null });
+  assert.equal(await urgent, null);
   workers[1]!.say({ type: 'result', id: reopened[0]!.id, value: { size: 1 } });
   const again = client.ask('names', file, { path: '/' });
-  workers[1]!.say({ type: 'result', id: workers[1]!.requests()[1]!.id, value: ['prompts'] });
+  workers[1]!.say({ type: 'result', id: workers[1]!.requests()[2]!.id, value: ['prompts'] });
   assert.deepEqual(await again, ['prompts']);
 });
 
