@@ -58,7 +58,7 @@ void require_page(std::span<const PageAsset> assets) {
   if (!assets.empty()) return;
   throw Error(ErrorKind::output, "HT04",
               {.where = "view",
-               .what = "this attnscope was built without the page, because node was missing",
+               .what = "this attnscope was built without the page, which node makes",
                .next = "install node 18 or later (apt-get install nodejs npm) and run `./run "
                        "build`"});
 }

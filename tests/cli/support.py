@@ -135,6 +135,14 @@ def start_view(*arguments, cwd=None, preexec_fn=None):
     raise AssertionError(process.communicate(timeout=10)[1])
 
 
+@functools.cache
+def has_viewer():
+    """False if this attnscope was built without the page of the viewer."""
+    result = run("view", text_capture(), "--html", scratch() / "viewer.html")
+    assert result.code == 0 or "built without the page" in result.err, result
+    return result.code == 0
+
+
 def stop_server(process, _address, number=signal.SIGTERM):
     """Ends it as a user does; what it wrote to standard error."""
     process.send_signal(number)
