@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { withViewer } from '../support/browser';
@@ -120,3 +122,62 @@ test('the served page has no script of its own inside', () => {
     assert.doesNotMatch(readFileSync(join(served, name), 'utf8'), /\beval\(|new Function\(/);
   }
 });
+
+test('what a page asks of another machine is caught, whoever asks for it', () =>
+  withViewer(async (viewer) => {
+    const { page } = viewer;
+    viewer.expected.push(/evil\.example/, /ERR_/);
+    const server = createServer((request, response) => {
+      const isWorker = request.url === '/worker.js';
+      response.setHeader('Content-Type', isWorker ? 'text/javascript' : 'text/html');
+      response.end(
+        isWorker ? "fetch('http://evil.example/worker').catch(() => {})" : '<!doctype html><p>',
+      );
+    });
+    server.unref();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    await page.goto(`http://127.0.0.1:${port}/`);
+    await page.evaluate(() => {
+      new Image().src = 'http://evil.example/image';
+      const link = document.createElement('link');
+      link.rel = 'preconnect';
+      link.href = 'https://evil.example';
+      document.head.append(link);
+      return navigator.serviceWorker.register('/worker.js').catch(() => {});
+    });
+    const wanted = [/evil\.example\/image/, /evil\.example\/worker/, /CONNECT evil\.example/];
+    const told = () => [...viewer.faults, ...viewer.caught].join('\n');
+    for (let wait = 0; wait < 100 && !wanted.every((one) => one.test(told())); ++wait) {
+      await page.waitForTimeout(50);
+    }
+    for (const one of wanted) assert.match(told(), one);
+    viewer.faults.length = 0;
+    viewer.caught.length = 0;
+    server.closeAllConnections();
+    server.close();
+  }));
+
+test(
+  'the page has no service worker, and starts no request of its own',
+  { skip: without('command') },
+  () =>
+    withViewer(async (viewer) => {
+      const server = await serve({ files: { 'run.h5': capture() }, listed: true });
+      await viewer.goto(server.url);
+      await viewer.heads();
+      const workers = await viewer.page.evaluate(() => navigator.serviceWorker.getRegistrations());
+      assert.equal(workers.length, 0);
+      const asked = new Set(server.requests.map((line) => line.split(' ')[0]));
+      assert.deepEqual([...asked].sort(), [
+        '0',
+        'app.css',
+        'app.js',
+        'files.json',
+        'hdf5.wasm',
+        'index.html',
+        'worker.js',
+      ]);
+      await server.close();
+    }),
+);

@@ -2,10 +2,27 @@
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type AddressInfo, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { chromium, type BrowserContext, type Page } from 'playwright-core';
+
+/** Whom Chromium calls by itself; what a page asks of them is seen by the route. */
+const BROWSERS_OWN = /^\w+ (https?:\/\/)?[\w.-]+\.(google|googleapis|gstatic|gvt1)\.com[:/]/;
+
+/** A proxy that answers nobody. What no route sees (service workers, prefetch, icons) ends here. */
+function setTrap(note: (line: string) => void): Promise<Server> {
+  const trap = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.once('data', (data) => {
+      const [line = ''] = String(data).split('\r\n');
+      if (!BROWSERS_OWN.test(line)) note(`request to ${line}`);
+      socket.destroy();
+    });
+  });
+  return new Promise((resolve) => trap.listen(0, '127.0.0.1', () => resolve(trap)));
+}
 
 export const PAGE = pathToFileURL(join(VIEWER_ROOT, 'dist/attnscope-viewer.html')).href;
 
@@ -49,17 +66,31 @@ export class Viewer {
   readonly faults: string[] = [];
   /** Console messages that a test provokes on purpose. */
   readonly expected: RegExp[] = [];
+  /** Requests that no route stopped, but the trap did. */
+  readonly caught: string[];
   readonly #context: BrowserContext;
   readonly #folder: string;
+  readonly #trap: Server;
 
-  private constructor(context: BrowserContext, page: Page, folder: string) {
+  private constructor(
+    context: BrowserContext,
+    page: Page,
+    folder: string,
+    trap: Server,
+    caught: string[],
+  ) {
     this.#context = context;
     this.page = page;
     this.#folder = folder;
+    this.#trap = trap;
+    this.caught = caught;
   }
 
   static async start(options: { width?: number; height?: number; dark?: boolean } = {}) {
     const folder = mkdtempSync(join(tmpdir(), 'attnscope-viewer-'));
+    const caught: string[] = [];
+    const trap = await setTrap((line) => caught.push(line));
+    const { port } = trap.address() as AddressInfo;
     const context = await chromium.launchPersistentContext(folder, {
       executablePath: process.env.ATTNSCOPE_CHROMIUM ?? '/usr/bin/chromium',
       headless: true,
@@ -70,12 +101,13 @@ export class Viewer {
         '--disable-component-update',
         '--disable-sync',
       ],
+      proxy: { server: `http://127.0.0.1:${port}`, bypass: '127.0.0.1' },
       viewport: { width: options.width ?? 1280, height: options.height ?? 720 },
       colorScheme: options.dark ? 'dark' : 'light',
       acceptDownloads: true,
     });
     const page = context.pages()[0] ?? (await context.newPage());
-    const viewer = new Viewer(context, page, folder);
+    const viewer = new Viewer(context, page, folder, trap, caught);
     await context.route('**/*', (route) => {
       const { protocol, hostname } = new URL(route.request().url());
       if (['file:', 'blob:', 'data:'].includes(protocol) || hostname === '127.0.0.1') {
@@ -140,8 +172,9 @@ export class Viewer {
 
   async stop(): Promise<void> {
     await this.#context.close();
+    this.#trap.close();
     rmSync(this.#folder, { recursive: true, force: true });
-    assert.deepEqual(this.faults, []);
+    assert.deepEqual([...this.faults, ...this.caught], []);
   }
 }
 
@@ -155,6 +188,7 @@ export async function withViewer(
     await use(viewer);
   } catch (error) {
     viewer.faults.length = 0;
+    viewer.caught.length = 0;
     throw error;
   } finally {
     await viewer.stop();
