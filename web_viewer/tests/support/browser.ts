@@ -101,7 +101,7 @@ export class Viewer {
         '--disable-component-update',
         '--disable-sync',
       ],
-      proxy: { server: `http://127.0.0.1:${port}`, bypass: '127.0.0.1' },
+      proxy: { server: `http://127.0.0.1:${port}`, bypass: '127.0.0.1,127.0.0.2' },
       viewport: { width: options.width ?? 1280, height: options.height ?? 720 },
       colorScheme: options.dark ? 'dark' : 'light',
       acceptDownloads: true,
@@ -166,7 +166,10 @@ export class Viewer {
   }
 
   async heads(): Promise<Shown> {
-    await this.page.waitForFunction(() => window.__attnscope.state().heads > 0);
+    // A page that leads on to another has no heads yet.
+    await this.page.waitForFunction(
+      () => ((window as Partial<Window>).__attnscope?.state().heads ?? 0) > 0,
+    );
     return this.state();
   }
 
