@@ -21,6 +21,7 @@ function setTrap(note: (line: string) => void): Promise<Server> {
       socket.destroy();
     });
   });
+  trap.unref();
   return new Promise((resolve) => trap.listen(0, '127.0.0.1', () => resolve(trap)));
 }
 
