@@ -53,7 +53,8 @@ std::string summary(const CaptureResult& result) {
         text += "Most " + std::string(head_stat_name(stat)) + ": " + heads + ".\n";
       }
     }
-    text += "Next: attnscope stats " + console::shell_path(result.path) + "\n";
+    const std::string path = console::shell_path(result.path);
+    text += "Next: attnscope stats " + path + "\nIn the browser: attnscope view " + path + "\n";
   }
   return text;
 }

@@ -191,6 +191,7 @@ std::string tell_end(const DemoResult& result, const std::string& model_folder, 
     line += " " + file;
   }
   return "Everything is in " + folder + ":\n" + files + line + "\n\nNext:\n" +
+         "   attnscope view " + folder + "/list.h5 " + folder + "/sentence.h5\n" +
          "   attnscope stats " + folder + "/list.h5 --sort previous\n" + "   attnscope show " +
          folder + "/list.h5 --head " + head_name(head) + "\n" + "   attnscope capture -m " +
          escape_untrusted(model_folder, 4096) + " --prompt \"The keys to the cabinet\" -o my.h5\n";

@@ -163,6 +163,7 @@ class Output(CliTest):
         self.assertIn("pattern, z", result.out)
         [command] = [line for line in result.out.splitlines() if line.startswith("Next: ")]
         self.assertIn(f"attnscope stats '{path}'", command)
+        self.assertIn(f"attnscope view '{path}'\n", result.out)
 
     def test_json(self):
         path = self.folder / "x.h5"

@@ -1,9 +1,12 @@
 """Every command and program of the README, run in a clone's layout."""
 import os
 import re
+import shlex
+import signal
 import subprocess
 import sys
 import unittest
+import urllib.request
 
 from support import BIN, SOURCE, CliTest
 
@@ -28,6 +31,9 @@ class Readme(CliTest):
         self.assertGreater(len(commands), 2)
         for block in commands:
             with self.subTest(block=block):
+                if block.startswith("attnscope view ") and "--html" not in block:
+                    self.check_server(block)
+                    continue
                 done = subprocess.run(["sh", "-e", "-c", block], cwd=self.folder, env=self.env,
                                       capture_output=True, text=True, timeout=300, check=False)
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -45,6 +51,19 @@ class Readme(CliTest):
                                   capture_output=True, text=True, timeout=300, check=False)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertTrue((self.folder / "head.png").read_bytes().startswith(b"\x89PNG"))
+
+    def check_server(self, block):
+        command = shlex.split(block) + ["--no-open", "--port", "0"]
+        with subprocess.Popen(command, cwd=self.folder, env=self.env, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as server:
+            try:
+                address = re.search(r"http://\S+", server.stdout.readline() + server.stdout.readline())
+                with urllib.request.urlopen(address.group(), timeout=30) as answer:
+                    self.assertEqual(answer.status, 200)
+            finally:
+                server.send_signal(signal.SIGINT)
+            server.communicate(timeout=30)
+            self.assertEqual(server.returncode, 0)
 
     def test_only_the_script_is_left_out(self):
         left_out = [b for b in blocks("sh") if "./run" in b]
