@@ -2,7 +2,7 @@
 // disk, and dist/served/, separate files for a server whose policy forbids inline scripts.
 import * as esbuild from 'esbuild';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
@@ -64,15 +64,29 @@ export async function commonOptions() {
   return { options, wasm };
 }
 
-async function bundle(options, entry) {
+/** The text of every file that is made, by name. */
+async function bundles(options, entry) {
   const result = await esbuild.build({
     ...options,
     entryPoints: [join(root, entry)],
+    outdir: root,
     minify: true,
     write: false,
     legalComments: 'none',
   });
-  return result.outputFiles[0].text;
+  return new Map(result.outputFiles.map(({ path, text }) => [basename(path), text]));
+}
+
+const bundle = async (options, entry) => [...(await bundles(options, entry)).values()][0];
+
+/** The scripts of a served page: app.js, the screens that come later, and what both use. */
+async function splitBundles(options) {
+  const names = { entryNames: 'app', chunkNames: '[name]' };
+  const scripts = await bundles({ ...options, ...names, splitting: true }, 'src/main.tsx');
+  const found = [...scripts.keys()].sort().join(' ');
+  if (found !== 'app.js chunk.js later.js')
+    throw new Error(`made ${found}; the server knows others`);
+  return scripts;
 }
 
 const page = (head, body) => `<!doctype html>
@@ -104,8 +118,9 @@ const filePolicy =
 /** Makes the page in `out`. */
 export async function build(out = join(root, 'dist')) {
   const { options, wasm } = await commonOptions();
-  const [app, worker, css] = await Promise.all([
+  const [app, scripts, worker, css] = await Promise.all([
     bundle(options, 'src/main.tsx'),
+    splitBundles(options),
     // A classic script: from file: Chromium starts no module worker of a blob.
     bundle(
       { ...options, format: 'iife', define: { 'import.meta.url': 'undefined' } },
@@ -118,9 +133,12 @@ export async function build(out = join(root, 'dist')) {
   await mkdir(served, { recursive: true });
   await writeFile(
     join(served, 'index.html'),
-    page('<link rel="stylesheet" href="app.css">', '<script type="module" src="app.js"></script>'),
+    page(
+      '<link rel="stylesheet" href="app.css">\n<link rel="modulepreload" href="chunk.js">',
+      '<script type="module" src="app.js"></script>',
+    ),
   );
-  await writeFile(join(served, 'app.js'), app);
+  for (const [name, text] of scripts) await writeFile(join(served, name), text);
   await writeFile(join(served, 'worker.js'), worker);
   await writeFile(join(served, 'app.css'), css);
   await writeFile(join(served, 'hdf5.wasm'), wasm);
@@ -137,10 +155,10 @@ export async function build(out = join(root, 'dist')) {
     ),
   );
   const kib = (bytes) => (bytes / 1024).toFixed(1);
-  const shell = [app, worker, css].map((text) => gzipSync(text).length);
+  const size = (...texts) => kib(texts.reduce((sum, text) => sum + gzipSync(text).length, 0));
   console.log(
-    `page ${kib(shell[0])} + worker ${kib(shell[1])} + style ${kib(shell[2])} KiB, ` +
-      `HDF5 ${kib(gzipSync(wasm).length)} KiB, all gzipped`,
+    `first page ${size(scripts.get('app.js'), scripts.get('chunk.js'), css)} KiB, other screens ` +
+      `${size(scripts.get('later.js'))}, worker ${size(worker)}, HDF5 ${size(wasm)}, all gzipped`,
   );
 }
 

@@ -23,7 +23,7 @@ function(attnscope_viewer_page out)
 
   set(page_folder ${PROJECT_BINARY_DIR}/viewer)
   set(pages ${page_folder}/attnscope-viewer.html)
-  foreach(name IN ITEMS index.html app.js app.css worker.js hdf5.wasm demo-capture.h5 demo-verdict.h5)
+  foreach(name IN ITEMS index.html app.js chunk.js later.js app.css worker.js hdf5.wasm demo-capture.h5 demo-verdict.h5)
     list(APPEND pages ${page_folder}/served/${name})
   endforeach()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${viewer}/src/* ${viewer}/demo/*.h5)

@@ -26,8 +26,9 @@ SECURITY = {
     "cross-origin-opener-policy": "same-origin",
     "cache-control": "no-store",
 }
-ASSETS = {"/": b"<!doctype html>", "/app.js": b"", "/app.css": b"", "/worker.js": b"",
-          "/hdf5.wasm": b"\0asm", "/demo-capture.h5": b"\x89HDF", "/demo-verdict.h5": b"\x89HDF"}
+ASSETS = {"/": b"<!doctype html>", "/app.js": b"", "/chunk.js": b"", "/later.js": b"",
+          "/app.css": b"", "/worker.js": b"", "/hdf5.wasm": b"\0asm", "/demo-capture.h5": b"\x89HDF",
+          "/demo-verdict.h5": b"\x89HDF"}
 MIB = 1 << 20
 RESERVED = 64  # descriptors of the server that are no connections, at most
 

@@ -1,8 +1,5 @@
 import { render } from 'preact';
-import { App, help, shareLink } from './screens/shell';
-import { exposeForTests } from './screens/expose';
-import { followCompare } from './state/compare';
-import { swapSides } from './screens/compare_tools';
+import { App, fetchLaterScreens, help, shareLink } from './screens/shell';
 import { followKeys, screenKeys } from './state/keys';
 import { followNotes } from './state/notes';
 import { followHead } from './state/rows';
@@ -18,17 +15,11 @@ followTheme();
 followAddress();
 followPrompts();
 followHead();
-followCompare();
 followNotes();
 followKeys();
 acceptDrops();
-exposeForTests();
 
 screenKeys.set('?', () => (help.value = true));
-screenKeys.set('x', () => {
-  swapSides();
-  return true;
-});
 screenKeys.set('y', () => {
   void copyText(shareLink(), 'Link');
   return true;
@@ -37,5 +28,10 @@ screenKeys.set('y', () => {
 void openAtStart();
 render(<App />, document.getElementById('app')!);
 
-// Once the page is on screen, HDF5 gets ready for the first file.
-requestAnimationFrame(() => setTimeout(() => client.warmUp(), 0));
+// Once the page is on screen, HDF5 gets ready for the first file, and the other screens come.
+requestAnimationFrame(() =>
+  setTimeout(() => {
+    client.warmUp();
+    void fetchLaterScreens();
+  }, 0),
+);

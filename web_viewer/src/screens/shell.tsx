@@ -16,11 +16,6 @@ import { failures, mainRun, notice, partialOf, prompt, runs } from '../state/wor
 import { toggleTray } from '../state/selection';
 import { copyText, Pick } from '../ui/controls';
 import { dragging, FailureCards, OpenButton } from '../ui/files';
-import { CausalScreen } from './causal';
-import { CompareScreen } from './compare';
-import { FileScreen } from './file';
-import { HeadScreen } from './head';
-import { LensScreen } from './lens';
 import { Overview } from './overview';
 import { PromptsDrawer } from './prompts_drawer';
 import { Welcome } from './welcome';
@@ -36,14 +31,13 @@ const SCREEN_LABELS: Record<Screen, string> = {
   file: 'File',
 };
 
-const SCREEN_PARTS: Record<Screen, ComponentType> = {
-  overview: Overview,
-  head: HeadScreen,
-  compare: CompareScreen,
-  causal: CausalScreen,
-  lens: LensScreen,
-  file: FileScreen,
-};
+/** The screens that are there; the page does not wait for all of them. */
+const screenParts = signal<Partial<Record<Screen, ComponentType>>>({ overview: Overview });
+
+export async function fetchLaterScreens(): Promise<void> {
+  const { laterScreens } = await import('./later');
+  screenParts.value = { overview: Overview, ...laterScreens };
+}
 
 function PromptLine() {
   const run = mainRun.value;
@@ -263,7 +257,7 @@ export function App() {
   const anything = runs.value.length > 0;
   // A foreign file has its tree and nothing else.
   const screen: Screen = run ? view.screen.value : 'file';
-  const Part = SCREEN_PARTS[screen];
+  const Part = screenParts.value[screen];
   const embedded = view.embed.value;
   return (
     <div class={`page${embedded ? ' embedded' : ''}`}>
@@ -271,7 +265,7 @@ export function App() {
       {run && !embedded && <Tabs current={screen} />}
       <div class="middle">
         {run && view.drawer.value && <PromptsDrawer />}
-        <main>{anything ? <Part /> : <Welcome />}</main>
+        <main>{anything ? Part && <Part /> : <Welcome />}</main>
       </div>
       {anything && !embedded && <Footer />}
       {failures.value.length > 0 && <FailureCards />}

@@ -65,6 +65,7 @@ test(
       assert.equal(await viewer.value(5, 2), h5py<number>(CELL, capture()));
       // A reload needs no token, and neither does the address of before.
       await viewer.page.reload();
+      await viewer.ready();
       await viewer.heads();
       await viewer.goto(served.address);
       await viewer.heads();

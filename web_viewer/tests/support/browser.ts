@@ -130,7 +130,13 @@ export class Viewer {
   async goto(address: string): Promise<void> {
     // A change of the hash alone would not load the page anew.
     await this.page.goto('about:blank');
-    await this.page.goto(address);
+    const answer = await this.page.goto(address);
+    if (answer === null || answer.ok()) await this.ready();
+  }
+
+  /** Waits for the screens that come after the first, and what tests read. */
+  async ready(): Promise<void> {
+    await this.page.waitForFunction(() => '__attnscope' in window);
   }
 
   /** Opens the one-file page and picks files. */

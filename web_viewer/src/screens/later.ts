@@ -1,0 +1,26 @@
+/** Every screen but the first, and what only they need: fetched when the page is on screen. */
+
+import { followCompare } from '../state/compare';
+import { screenKeys } from '../state/keys';
+import { CausalScreen } from './causal';
+import { CompareScreen } from './compare';
+import { swapSides } from './compare_tools';
+import { exposeForTests } from './expose';
+import { FileScreen } from './file';
+import { HeadScreen } from './head';
+import { LensScreen } from './lens';
+
+export const laterScreens = {
+  head: HeadScreen,
+  compare: CompareScreen,
+  causal: CausalScreen,
+  lens: LensScreen,
+  file: FileScreen,
+};
+
+followCompare();
+exposeForTests();
+screenKeys.set('x', () => {
+  swapSides();
+  return true;
+});
