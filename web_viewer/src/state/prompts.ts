@@ -13,7 +13,15 @@ import {
 } from '../io/read_prompt';
 import { findPrompts, meansOver, sortPrompts, type PromptRows } from '../model/prompts';
 import { view } from './view';
-import { client, failWith, lastPrompt, mainRun, say, type OpenRun } from './workspace';
+import {
+  client,
+  failWith,
+  lastPrompt,
+  mainRun,
+  readingPrompt,
+  say,
+  type OpenRun,
+} from './workspace';
 
 export const promptTable = signal<PromptRows | null>(null);
 export const promptStats = signal<PromptStats | null>(null);
@@ -99,6 +107,7 @@ export function followPrompts(): void {
     const chosen = view.prompt.value;
     if (!run) {
       wanted = '';
+      readingPrompt.value = false;
       lastPrompt.value = null;
       return;
     }
@@ -110,10 +119,16 @@ export function followPrompts(): void {
     if (key === wanted && key !== '') return;
     wanted = key;
     if (id === undefined) {
+      readingPrompt.value = false;
       lastPrompt.value = null;
       return;
     }
     client.advance('tiles');
-    loadPrompt(run, id).catch((error: unknown) => failWith(run.summary.name, error));
+    readingPrompt.value = true;
+    loadPrompt(run, id)
+      .catch((error: unknown) => failWith(run.summary.name, error))
+      .finally(() => {
+        if (wanted === key) readingPrompt.value = false;
+      });
   });
 }

@@ -42,6 +42,8 @@ export const client = new Client(browserSurroundings());
 export const runs = signal<readonly OpenRun[]>([]);
 export const failures = signal<readonly Failure[]>([]);
 export const busy = signal<string | null>(null);
+/** Until it is read nobody can say what it lacks. */
+export const readingPrompt = signal(false);
 /** The prompt that was read last, and the file it is of. */
 export const lastPrompt = signal<{ run: number; data: PromptData } | null>(null);
 /** A word about what just happened; it makes room for the status line again. */

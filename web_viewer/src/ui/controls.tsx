@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from 'preact';
 import { useSignal } from '@preact/signals';
-import { say } from '../state/workspace';
+import { readingPrompt, say } from '../state/workspace';
 
 interface PickProps {
   label: string;
@@ -130,6 +130,7 @@ interface FoldProps {
 
 /** What is shown where the file holds nothing for a screen, with the command that makes it. */
 export function Absent({ title, children }: { title: string; children: ComponentChildren }) {
+  if (readingPrompt.value) return null;
   return (
     <div class="absent">
       <h2>{title}</h2>

@@ -1,7 +1,7 @@
 /** The page as `attnscope view` serves it: who gets in, and that its policy lets the page work. */
 
 import assert from 'node:assert/strict';
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { copyFileSync, existsSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,16 +9,10 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { test } from 'node:test';
 import { capture, command, folder, h5py, verdict, without } from '../support/fixtures';
-import { withViewer } from '../support/browser';
+import { withViewer, type Viewer } from '../support/browser';
 
-interface Served {
-  address: string;
-  process: ChildProcess;
-  stop(): Promise<number | null>;
-}
-
-/** The command, once it has printed its address. */
-async function view(...files: string[]): Promise<Served> {
+/** Runs the command, hands over the address that it prints, and stops it. */
+async function withCommand(files: string[], use: (address: string) => Promise<void>) {
   const process = spawn(command!, ['view', ...files, '--port', '0', '--no-open']);
   let text = '';
   process.stdout.on('data', (data: Buffer) => (text += data.toString()));
@@ -28,17 +22,36 @@ async function view(...files: string[]): Promise<Served> {
     throw new Error(`attnscope view ended with ${code}: ${text}`);
   });
   stopped.catch(() => undefined);
-  while (!/http\S+\s/.test(text)) {
-    await Promise.race([new Promise((resolve) => setTimeout(resolve, 20)), stopped]);
+  try {
+    while (!/http\S+\s/.test(text)) {
+      await Promise.race([new Promise((resolve) => setTimeout(resolve, 20)), stopped]);
+    }
+    await use(/http\S+/.exec(text)![0]);
+  } finally {
+    process.kill('SIGINT');
   }
-  return {
-    address: /http\S+/.exec(text)![0],
-    process,
-    stop: () => {
-      process.kill('SIGINT');
-      return ended;
-    },
-  };
+  assert.equal(await ended, 0);
+}
+
+/** A page of another site, at another address of this machine. */
+async function withOtherSite(
+  viewer: Viewer,
+  body: string,
+  use: (address: string) => Promise<void>,
+) {
+  const site = createServer((_, reply) => {
+    reply.setHeader('Content-Type', 'text/html');
+    reply.end(`<link rel="icon" href="data:,">${body}`);
+  }).listen(0, '127.0.0.2');
+  try {
+    await new Promise((resolve) => site.once('listening', resolve));
+    const address = `http://127.0.0.2:${(site.address() as AddressInfo).port}/`;
+    await viewer.page.route(`${address}**`, (route) => route.continue());
+    await use(address);
+  } finally {
+    site.closeAllConnections();
+    site.close();
+  }
 }
 
 const CELL = `with h5py.File(sys.argv[1]) as f: print(json.dumps(float(f["prompts/p000000/cache/blocks.0.attn.hook_pattern"][1, 5, 2])))`;
@@ -47,73 +60,63 @@ test(
   'a link on another site leads in, and the address no longer holds the token',
   { skip: without('command', 'python') },
   () =>
-    withViewer(async (viewer) => {
-      const served = await view(capture(), verdict());
-      const other = createServer((_, reply) => {
-        reply.setHeader('Content-Type', 'text/html');
-        reply.end(`<link rel="icon" href="data:,"><a href="${served.address}">here</a>`);
-      }).listen(0, '127.0.0.2');
-      await new Promise((resolve) => other.once('listening', resolve));
-      const { port } = other.address() as AddressInfo;
-      await viewer.page.route(`http://127.0.0.2:${port}/**`, (route) => route.continue());
-      await viewer.goto(`http://127.0.0.2:${port}/`);
-      await viewer.page.getByText('here').click();
-      await viewer.page.waitForFunction(() => window.__attnscope?.state().files.length === 2);
-      assert.deepEqual((await viewer.heads()).files, ['run.h5', 'verdict.h5']);
-      assert.equal(viewer.page.url().split('#')[0], served.address.split('?')[0]);
-      await viewer.page.evaluate(() => (location.hash = '#v=1&s=head&h=0.1'));
-      assert.equal(await viewer.value(5, 2), h5py<number>(CELL, capture()));
-      // A reload needs no token, and neither does the address of before.
-      await viewer.page.reload();
-      await viewer.ready();
-      await viewer.heads();
-      await viewer.goto(served.address);
-      await viewer.heads();
-      other.close();
-      assert.equal(await served.stop(), 0);
-    }),
+    withViewer((viewer) =>
+      withCommand([capture(), verdict()], (address) =>
+        withOtherSite(viewer, `<a href="${address}">here</a>`, async (site) => {
+          const { page } = viewer;
+          await viewer.goto(site);
+          await page.getByText('here').click();
+          await page.waitForFunction(() => window.__attnscope?.state().files.length === 2);
+          assert.deepEqual((await viewer.heads()).files, ['run.h5', 'verdict.h5']);
+          assert.equal(page.url().split('#')[0], address.split('?')[0]);
+          await page.evaluate(() => (location.hash = '#v=1&s=head&h=0.1'));
+          assert.equal(await viewer.value(5, 2), h5py<number>(CELL, capture()));
+          // A reload needs no token, and neither does the address of before.
+          await page.reload();
+          await viewer.heads();
+          await viewer.goto(address);
+          await viewer.heads();
+        }),
+      ),
+    ),
 );
 
 test(
   'without the token there is a page that says how to get in',
   { skip: without('command') },
   () =>
-    withViewer(async (viewer) => {
-      viewer.expected.push(/401/);
-      const served = await view(capture());
-      await viewer.goto(served.address.split('?')[0]!);
-      assert.match(await viewer.page.locator('body').innerText(), /printed in the terminal/);
-      assert.equal(await served.stop(), 0);
-    }),
+    withViewer((viewer) =>
+      withCommand([capture()], async (address) => {
+        viewer.expected.push(/401/);
+        await viewer.goto(address.split('?')[0]!);
+        assert.match(await viewer.page.locator('body').innerText(), /printed in the terminal/);
+      }),
+    ),
 );
 
 test(
   'another site can neither read a file nor show the page in a frame',
   { skip: without('command') },
   () =>
-    withViewer(async (viewer) => {
-      const served = await view(capture());
-      await viewer.goto(served.address);
-      await viewer.heads();
-      const origin = new URL(served.address).origin;
-      const other = createServer((_, reply) => {
-        reply.setHeader('Content-Type', 'text/html');
-        reply.end(`<link rel="icon" href="data:,"><iframe src="${origin}/"></iframe>`);
-      }).listen(0, '127.0.0.2');
-      await new Promise((resolve) => other.once('listening', resolve));
-      const { port } = other.address() as AddressInfo;
-      await viewer.page.route(`http://127.0.0.2:${port}/**`, (route) => route.continue());
-      viewer.expected.push(/CORS|frame|403|Failed to load|refused to connect/i);
-      await viewer.goto(`http://127.0.0.2:${port}/`);
-      const read = await viewer.page.evaluate(
-        async (address) => fetch(address, { credentials: 'include' }).then(String, String),
-        `${origin}/files/0`,
-      );
-      assert.match(read, /TypeError/);
-      const shown = await viewer.page.frames()[1]!.evaluate(() => document.body?.innerText ?? '');
-      assert.doesNotMatch(shown, /attnscope/);
-      assert.equal(await served.stop(), 0);
-    }),
+    withViewer((viewer) =>
+      withCommand([capture()], async (address) => {
+        await viewer.goto(address);
+        await viewer.heads();
+        const { origin } = new URL(address);
+        await withOtherSite(viewer, `<iframe src="${origin}/"></iframe>`, async (site) => {
+          viewer.expected.push(/CORS|frame|403|Failed to load|refused to connect/i);
+          await viewer.goto(site);
+          const read = await viewer.page.evaluate(
+            async (file) => fetch(file, { credentials: 'include' }).then(String, String),
+            `${origin}/files/0`,
+          );
+          assert.match(read, /TypeError/);
+          const frame = viewer.page.frames()[1]!;
+          const shown = await frame.evaluate(() => document.body?.innerText ?? '');
+          assert.doesNotMatch(shown, /attnscope/);
+        });
+      }),
+    ),
 );
 
 test('a page with the file inside opens it from disk', { skip: without('command', 'python') }, () =>

@@ -173,9 +173,11 @@ test(
         '0',
         'app.css',
         'app.js',
+        'chunk.js',
         'files.json',
         'hdf5.wasm',
         'index.html',
+        'later.js',
         'worker.js',
       ]);
       await server.close();

@@ -130,8 +130,8 @@ export class Viewer {
   async goto(address: string): Promise<void> {
     // A change of the hash alone would not load the page anew.
     await this.page.goto('about:blank');
-    const answer = await this.page.goto(address);
-    if (answer === null || answer.ok()) await this.ready();
+    await this.page.goto(address);
+    if ((await this.page.locator('#app').count()) > 0) await this.ready();
   }
 
   /** Waits for the screens that come after the first, and what tests read. */
@@ -173,6 +173,7 @@ export class Viewer {
   }
 
   async heads(): Promise<Shown> {
+    await this.ready();
     // A page that leads on to another has no heads yet.
     await this.page.waitForFunction(
       () => ((window as Partial<Window>).__attnscope?.state().heads ?? 0) > 0,
