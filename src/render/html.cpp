@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "attnscope/support/text.h"
 #include "attnscope/support/utf8.h"
 
 namespace attnscope::render {
@@ -25,41 +26,8 @@ std::string scientific(double value) {
 
 }  // namespace
 
-std::string escape_xml(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 std::string html_text(std::string_view text) {
-  std::string out;
-  for (const char c : escape_xml(escape_untrusted(text, 4 * text.size() + 16))) {
-    switch (c) {
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
+  return escape_markup(escape_untrusted(text, 4 * text.size() + 16));
 }
 
 std::string html_number(double value) {

@@ -7,9 +7,6 @@
 
 namespace attnscope::render {
 
-// & < > as entities: text between tags.
-std::string escape_xml(std::string_view text);
-
 // Untrusted text between tags or in a quoted attribute; what could harm a reader is visible as
 // \xNN.
 std::string html_text(std::string_view text);

@@ -101,7 +101,7 @@ std::string SvgWriter::write(const Text& text) const {
   if (text.direction == Direction::upwards) {
     svg += " transform=\"rotate(-90 " + number(text.x) + " " + number(text.y) + ")\"";
   }
-  return svg + ">" + escape_xml(text.text) + "</text>\n";
+  return svg + ">" + escape_markup(text.text) + "</text>\n";
 }
 
 std::string SvgWriter::write(const Disc& disc) const {
@@ -111,7 +111,7 @@ std::string SvgWriter::write(const Disc& disc) const {
     svg += " stroke=\"" + name_of(disc.rim_color) + "\" stroke-width=\"" + number(disc.rim) + "\"";
   }
   if (disc.hint.empty()) return svg + "/>\n";
-  return svg + "><title>" + escape_xml(disc.hint) + "</title></circle>\n";
+  return svg + "><title>" + escape_markup(disc.hint) + "</title></circle>\n";
 }
 
 }  // namespace

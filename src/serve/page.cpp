@@ -29,29 +29,6 @@ std::string base64(std::string_view bytes) {
   return out;
 }
 
-std::string in_attribute(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 }  // namespace
 
 void require_page(std::span<const PageAsset> assets) {
@@ -91,7 +68,7 @@ std::string page_with_files(std::string_view page, const std::vector<EmbeddedFil
   }
   std::string out(page.substr(0, place));
   for (const EmbeddedFile& file : files) {
-    out += "<script type=\"text/plain\" data-file=\"" + in_attribute(file.name) + "\">" +
+    out += "<script type=\"text/plain\" data-file=\"" + escape_markup(file.name) + "\">" +
            base64(file.bytes) + "</script>\n";
   }
   out += page.substr(place);

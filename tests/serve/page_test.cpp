@@ -40,7 +40,7 @@ TEST(PageWithFiles, HoldsThemInBase64BeforeTheApp) {
 
 TEST(PageWithFiles, TakesNoMarkupFromNames) {
   const std::string page = with({"\"><script>&'.h5", "x"});
-  EXPECT_NE(page.find("data-file=\"&quot;&gt;&lt;script&gt;&amp;'.h5\""), std::string::npos)
+  EXPECT_NE(page.find("data-file=\"&quot;&gt;&lt;script&gt;&amp;&#39;.h5\""), std::string::npos)
       << page;
 }
 

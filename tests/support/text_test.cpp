@@ -72,6 +72,11 @@ TEST(Glob, MatchesStarsAndQuestionMarks) {
   EXPECT_FALSE(glob_match(std::string(50, '*') + "b", std::string(10000, 'a')));
 }
 
+TEST(EscapeMarkup, LeavesNothingThatEndsTextOrAnAttribute) {
+  EXPECT_EQ(escape_markup("a<b> & \"c\" 'd' é"), "a&lt;b&gt; &amp; &quot;c&quot; &#39;d&#39; é");
+  EXPECT_EQ(escape_markup("&amp;"), "&amp;amp;");
+}
+
 TEST(Split, KeepsEmptyParts) {
   EXPECT_EQ(split("a,,b", ','), (std::vector<std::string>{"a", "", "b"}));
   EXPECT_EQ(split("", ','), (std::vector<std::string>{""}));

@@ -30,6 +30,8 @@ std::optional<double> parse_number(std::string_view text);
 std::vector<std::string> split(std::string_view text, char separator);
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 std::string_view trim(std::string_view text);  // spaces, tabs, CR, LF
+// & < > " ' as entities: text between the tags of HTML and SVG, or in a quoted attribute.
+std::string escape_markup(std::string_view text);
 
 // Up to three of `candidates` nearest to `name` by edit distance, nearest first; empty when none
 // is near enough to be worth suggesting.
