@@ -14,7 +14,7 @@ const [first] = readFileSync(pairs, 'utf8').split('\n');
 
 const files = {
   'demo-capture.h5': ['capture', '-m', model, '--prompt', JSON.parse(first).clean],
-  'demo-verdict.h5': ['verdict', '-m', model, '--pairs', pairs, '--limit', '140'],
+  'demo-verdict.h5': ['verdict', '-m', model, '--pairs', pairs, '--limit', '120'],
 };
 for (const [name, args] of Object.entries(files)) {
   const out = join(target, name);
