@@ -7,6 +7,13 @@ import type { Source } from './protocol';
 /** A file that comes whole or not at all has to fit into memory. */
 export const WHOLE_LIMIT = 64 * 1024 * 1024;
 
+/** Reads the one byte of a part: an answer that is dropped looks like a fault in a network log. A
+ *  server that sends more under this status is not heard to the end. */
+async function endBody(reply: Response): Promise<void> {
+  if (reply.headers.get('Content-Length') === '1') await reply.arrayBuffer();
+  else await reply.body?.cancel();
+}
+
 /** The body of an answer, or null as soon as it is longer than what may be held. */
 async function wholeBody(reply: Response): Promise<Uint8Array | null> {
   const announced = Number(reply.headers.get('Content-Length') ?? 0);
@@ -44,7 +51,7 @@ export async function probe(url: string): Promise<Source> {
   if (reply.status === 416 && size === 0) return { kind: 'bytes', bytes: new Uint8Array(0) };
   if (reply.status === 206) {
     if (size === null) throw new IoError('no_range', 'the server does not tell the size');
-    await reply.body?.cancel();
+    await endBody(reply);
     return { kind: 'url', url, size, version };
   }
   if (reply.status !== 200) {

@@ -14,7 +14,7 @@ import {
   without,
   writtenByH5py,
 } from '../support/fixtures';
-import { serve } from '../support/server';
+import { withServer } from '../support/server';
 
 const MAP = `
 with h5py.File(sys.argv[1]) as f:
@@ -240,50 +240,50 @@ test(
     withViewer(
       async (viewer) => {
         const { page } = viewer;
-        const server = await serve({ files: { 'several.h5': several() }, delayMs: 50 });
-        await viewer.goto(`${server.url}?file=several.h5#v=1&s=head&h=0.0&k=linear`);
-        await viewer.heads();
-        await page.evaluate(() => {
-          // Every picture of the cell (6, 3) that comes by, with the head that it is of.
-          const seen: [string, number[]][] = [];
-          const look = () => {
-            const name = document.querySelector('.stepper h2')?.textContent ?? '';
-            const pixel = window.__attnscope.pixel(6, 3);
-            if (pixel) seen.push([name.replace('Head ', ''), pixel]);
-            requestAnimationFrame(() => setTimeout(look));
-          };
-          look();
-          Object.assign(window, { __seen: seen });
-        });
-        for (let i = 0; i < 5; ++i) await page.keyboard.press('ArrowRight');
-        assert.equal((await viewer.state()).head, '0.5');
-        assert.equal(await viewer.value(6, 3), mapOf(several(), 0, 5)[6]![3]);
-        await page.waitForTimeout(300);
-        const seen = await page.evaluate(
-          () => (window as unknown as { __seen: [string, number[]][] }).__seen,
-        );
-        await server.close();
-        const table = colorTable('cividis');
-        const overview = h5py<number[]>(
-          `with h5py.File(sys.argv[1]) as f:
-    print(json.dumps(f["prompts/p000000/attention/self/overview"][0, :, 6, 3].tolist()))`,
-          several(),
-        );
-        const blank = [236, 238, 240];
-        for (const [name, pixel] of seen) {
-          const head = Number(name.split('.')[1]);
-          const exact = mapOf(several(), 0, head)[6]![3]!;
-          const near = (value: number) => {
-            const at = 3 * Math.round(255 * value);
-            return [0, 1, 2].every((c) => Math.abs(pixel[c]! - table[at + c]!) <= 6);
-          };
-          const empty = blank.every((part, c) => Math.abs(part - pixel[c]!) <= 2);
-          assert.ok(
-            empty || near(exact) || near((overview[head]! / 255) ** 2),
-            `${name} shows ${pixel.join(',')}`,
+        await withServer({ files: { 'several.h5': several() }, delayMs: 50 }, async (server) => {
+          await viewer.goto(`${server.url}?file=several.h5#v=1&s=head&h=0.0&k=linear`);
+          await viewer.heads();
+          await page.evaluate(() => {
+            // Every picture of the cell (6, 3) that comes by, with the head that it is of.
+            const seen: [string, number[]][] = [];
+            const look = () => {
+              const name = document.querySelector('.stepper h2')?.textContent ?? '';
+              const pixel = window.__attnscope.pixel(6, 3);
+              if (pixel) seen.push([name.replace('Head ', ''), pixel]);
+              requestAnimationFrame(() => setTimeout(look));
+            };
+            look();
+            Object.assign(window, { __seen: seen });
+          });
+          for (let i = 0; i < 5; ++i) await page.keyboard.press('ArrowRight');
+          assert.equal((await viewer.state()).head, '0.5');
+          assert.equal(await viewer.value(6, 3), mapOf(several(), 0, 5)[6]![3]);
+          await page.waitForTimeout(300);
+          const seen = await page.evaluate(
+            () => (window as unknown as { __seen: [string, number[]][] }).__seen,
           );
-        }
-        assert.ok(seen.length > 3);
+          const table = colorTable('cividis');
+          const overview = h5py<number[]>(
+            `with h5py.File(sys.argv[1]) as f:
+    print(json.dumps(f["prompts/p000000/attention/self/overview"][0, :, 6, 3].tolist()))`,
+            several(),
+          );
+          const blank = [236, 238, 240];
+          for (const [name, pixel] of seen) {
+            const head = Number(name.split('.')[1]);
+            const exact = mapOf(several(), 0, head)[6]![3]!;
+            const near = (value: number) => {
+              const at = 3 * Math.round(255 * value);
+              return [0, 1, 2].every((c) => Math.abs(pixel[c]! - table[at + c]!) <= 6);
+            };
+            const empty = blank.every((part, c) => Math.abs(part - pixel[c]!) <= 2);
+            assert.ok(
+              empty || near(exact) || near((overview[head]! / 255) ** 2),
+              `${name} shows ${pixel.join(',')}`,
+            );
+          }
+          assert.ok(seen.length > 3);
+        });
       },
       { width: 760, height: 420 },
     ),

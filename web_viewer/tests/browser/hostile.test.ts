@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { PAGE, withViewer } from '../support/browser';
 import { capture, folder, h5py, without, writtenByH5py } from '../support/fixtures';
-import { serve } from '../support/server';
+import { withServer } from '../support/server';
 
 test(
   'a prompt that tries to be markup, and a cut file, stay harmless',
@@ -221,12 +221,12 @@ test(
   { skip: without('command') },
   () =>
     withViewer(async (viewer) => {
-      const server = await serve({ files: { 'run.h5': capture() }, stalls: true });
-      await viewer.goto(`${server.url}?file=run.h5`);
-      await viewer.page.locator('.failure[data-code=timeout]').waitFor();
-      assert.equal((await viewer.pick([capture()])).files.length, 1);
-      assert.equal((await viewer.heads()).heads, 32);
-      await server.close();
+      await withServer({ files: { 'run.h5': capture() }, stalls: true }, async (server) => {
+        await viewer.goto(`${server.url}?file=run.h5`);
+        await viewer.page.locator('.failure[data-code=timeout]').waitFor();
+        assert.equal((await viewer.pick([capture()])).files.length, 1);
+        assert.equal((await viewer.heads()).heads, 32);
+      });
     }),
 );
 

@@ -6,51 +6,57 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { withViewer } from '../support/browser';
 import { capture, folder, h5py, verdict, without } from '../support/fixtures';
-import { serve } from '../support/server';
+import { withServer } from '../support/server';
 
 test('the served page reads by ranges and keeps to its policy', { skip: without('command') }, () =>
   withViewer(async (viewer) => {
-    const server = await serve({ files: { 'run.h5': capture() } });
-    await viewer.goto(`${server.url}?file=run.h5`);
-    assert.equal((await viewer.heads()).heads, 32);
-    assert.ok(server.requests.some((line) => line.startsWith('run.h5 bytes=0-')));
-    assert.ok(!server.requests.includes('run.h5'), 'never the whole file');
-    await server.close();
+    await withServer({ files: { 'run.h5': capture() } }, async (server) => {
+      const failed: string[] = [];
+      viewer.page.on('requestfailed', (request) => failed.push(request.url()));
+      await viewer.goto(`${server.url}?file=run.h5`);
+      assert.equal((await viewer.heads()).heads, 32);
+      assert.deepEqual(failed, [], 'no request is dropped half way');
+      assert.ok(server.requests.some((line) => line.startsWith('run.h5 bytes=0-')));
+      assert.ok(!server.requests.includes('run.h5'), 'never the whole file');
+    });
   }),
 );
 
 test('a page opens every file that its server lists', { skip: without('command') }, () =>
   withViewer(async (viewer) => {
-    const server = await serve({
-      files: { 'run.h5': capture(), 'verdict.h5': verdict() },
-      faulty: { 'secret.h5': 'permission denied' },
-      listed: true,
-    });
-    await viewer.goto(server.url);
-    await viewer.page.locator('.failure').waitFor();
-    await viewer.page.waitForFunction(() => window.__attnscope.state().files.length === 2);
-    const shown = await viewer.heads();
-    assert.deepEqual(shown.files, ['run.h5', 'verdict.h5']);
-    assert.deepEqual(
-      shown.failures.map(({ name, message }) => [name, message]),
-      [['secret.h5', 'permission denied']],
+    await withServer(
+      {
+        files: { 'run.h5': capture(), 'verdict.h5': verdict() },
+        faulty: { 'secret.h5': 'permission denied' },
+        listed: true,
+      },
+      async (server) => {
+        await viewer.goto(server.url);
+        await viewer.page.locator('.failure').waitFor();
+        await viewer.page.waitForFunction(() => window.__attnscope.state().files.length === 2);
+        const shown = await viewer.heads();
+        assert.deepEqual(shown.files, ['run.h5', 'verdict.h5']);
+        assert.deepEqual(
+          shown.failures.map(({ name, message }) => [name, message]),
+          [['secret.h5', 'permission denied']],
+        );
+        assert.ok(shown.columns.effect, 'the verdict adds its effects');
+        assert.match(await viewer.page.locator('.bottom').innerText(), /served file/);
+      },
     );
-    assert.ok(shown.columns.effect, 'the verdict adds its effects');
-    assert.match(await viewer.page.locator('.bottom').innerText(), /served file/);
-    await server.close();
   }),
 );
 
 test('a server that lists nothing shows the welcome page, with the demo', () =>
   withViewer(async (viewer) => {
     viewer.expected.push(/404/);
-    const server = await serve({ files: {} });
-    await viewer.goto(server.url);
-    await viewer.page.getByRole('button', { name: 'Open the demo' }).click();
-    assert.equal((await viewer.heads()).heads, 32);
-    await viewer.page.waitForFunction(() => window.__attnscope.state().files.length === 2);
-    assert.deepEqual((await viewer.state()).files, ['demo-capture.h5', 'demo-verdict.h5']);
-    await server.close();
+    await withServer({ files: {} }, async (server) => {
+      await viewer.goto(server.url);
+      await viewer.page.getByRole('button', { name: 'Open the demo' }).click();
+      assert.equal((await viewer.heads()).heads, 32);
+      await viewer.page.waitForFunction(() => window.__attnscope.state().files.length === 2);
+      assert.deepEqual((await viewer.state()).files, ['demo-capture.h5', 'demo-verdict.h5']);
+    });
   }));
 
 /** Maps that fill several blocks, so that not all of them are read at once. */
@@ -78,19 +84,19 @@ test(
     withViewer(async (viewer) => {
       const path = join(folder, 'replaced.h5');
       writeMaps(path, 1);
-      const server = await serve({ files: { 'replaced.h5': path }, listed: true });
-      await viewer.goto(`${server.url}#v=1&s=head&h=0.0`);
-      await viewer.value(5, 2);
-      writeMaps(path, 2);
-      await viewer.page.evaluate(() => (location.hash = '#v=1&s=head&h=0.3'));
-      await viewer.page.locator('.failure[data-code=changed]').waitFor();
-      assert.ok(!server.requests.includes('0'), 'never the whole file');
-      await viewer.page.getByRole('button', { name: 'Reload' }).click();
-      await viewer.page.locator('.failure').waitFor({ state: 'detached' });
-      assert.equal(await viewer.value(300, 20), h5py<number>(CELL, path));
-      const { files, head } = await viewer.state();
-      assert.deepEqual([files, head], [['replaced.h5'], '0.3']);
-      await server.close();
+      await withServer({ files: { 'replaced.h5': path }, listed: true }, async (server) => {
+        await viewer.goto(`${server.url}#v=1&s=head&h=0.0`);
+        await viewer.value(5, 2);
+        writeMaps(path, 2);
+        await viewer.page.evaluate(() => (location.hash = '#v=1&s=head&h=0.3'));
+        await viewer.page.locator('.failure[data-code=changed]').waitFor();
+        assert.ok(!server.requests.includes('0'), 'never the whole file');
+        await viewer.page.getByRole('button', { name: 'Reload' }).click();
+        await viewer.page.locator('.failure').waitFor({ state: 'detached' });
+        assert.equal(await viewer.value(300, 20), h5py<number>(CELL, path));
+        const { files, head } = await viewer.state();
+        assert.deepEqual([files, head], [['replaced.h5'], '0.3']);
+      });
     }),
 );
 
@@ -103,12 +109,12 @@ test(
       writeFileSync(heavy, '');
       truncateSync(heavy, 65 * 2 ** 20);
       const files = { 'run.h5': capture(), 'heavy.h5': heavy };
-      const server = await serve({ files, withoutRanges: true });
-      await viewer.goto(`${server.url}?file=run.h5&file=heavy.h5`);
-      await viewer.page.locator('.failure[data-code=no_range]').waitFor();
-      assert.match(await viewer.page.locator('.failure').innerText(), /attnscope view heavy\.h5/);
-      assert.equal((await viewer.heads()).heads, 32);
-      await server.close();
+      await withServer({ files, withoutRanges: true }, async (server) => {
+        await viewer.goto(`${server.url}?file=run.h5&file=heavy.h5`);
+        await viewer.page.locator('.failure[data-code=no_range]').waitFor();
+        assert.match(await viewer.page.locator('.failure').innerText(), /attnscope view heavy\.h5/);
+        assert.equal((await viewer.heads()).heads, 32);
+      });
     }),
 );
 
@@ -134,28 +140,30 @@ test('what a page asks of another machine is caught, whoever asks for it', () =>
         isWorker ? "fetch('http://evil.example/worker').catch(() => {})" : '<!doctype html><p>',
       );
     });
-    server.unref();
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo;
-    await page.goto(`http://127.0.0.1:${port}/`);
-    await page.evaluate(() => {
-      new Image().src = 'http://evil.example/image';
-      const link = document.createElement('link');
-      link.rel = 'preconnect';
-      link.href = 'https://evil.example';
-      document.head.append(link);
-      return navigator.serviceWorker.register('/worker.js').catch(() => {});
-    });
-    const wanted = [/evil\.example\/image/, /evil\.example\/worker/, /CONNECT evil\.example/];
-    const told = () => [...viewer.faults, ...viewer.caught].join('\n');
-    for (let wait = 0; wait < 100 && !wanted.every((one) => one.test(told())); ++wait) {
-      await page.waitForTimeout(50);
+    try {
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      const { port } = server.address() as AddressInfo;
+      await page.goto(`http://127.0.0.1:${port}/`);
+      await page.evaluate(() => {
+        new Image().src = 'http://evil.example/image';
+        const link = document.createElement('link');
+        link.rel = 'preconnect';
+        link.href = 'https://evil.example';
+        document.head.append(link);
+        return navigator.serviceWorker.register('/worker.js').catch(() => {});
+      });
+      const wanted = [/evil\.example\/image/, /evil\.example\/worker/, /CONNECT evil\.example/];
+      const told = () => [...viewer.faults, ...viewer.caught].join('\n');
+      for (let wait = 0; wait < 100 && !wanted.every((one) => one.test(told())); ++wait) {
+        await page.waitForTimeout(50);
+      }
+      for (const one of wanted) assert.match(told(), one);
+      viewer.faults.length = 0;
+      viewer.caught.length = 0;
+    } finally {
+      server.closeAllConnections();
+      server.close();
     }
-    for (const one of wanted) assert.match(told(), one);
-    viewer.faults.length = 0;
-    viewer.caught.length = 0;
-    server.closeAllConnections();
-    server.close();
   }));
 
 test(
@@ -163,23 +171,25 @@ test(
   { skip: without('command') },
   () =>
     withViewer(async (viewer) => {
-      const server = await serve({ files: { 'run.h5': capture() }, listed: true });
-      await viewer.goto(server.url);
-      await viewer.heads();
-      const workers = await viewer.page.evaluate(() => navigator.serviceWorker.getRegistrations());
-      assert.equal(workers.length, 0);
-      const asked = new Set(server.requests.map((line) => line.split(' ')[0]));
-      assert.deepEqual([...asked].sort(), [
-        '0',
-        'app.css',
-        'app.js',
-        'chunk.js',
-        'files.json',
-        'hdf5.wasm',
-        'index.html',
-        'later.js',
-        'worker.js',
-      ]);
-      await server.close();
+      await withServer({ files: { 'run.h5': capture() }, listed: true }, async (server) => {
+        await viewer.goto(server.url);
+        await viewer.heads();
+        const workers = await viewer.page.evaluate(() =>
+          navigator.serviceWorker.getRegistrations(),
+        );
+        assert.equal(workers.length, 0);
+        const asked = new Set(server.requests.map((line) => line.split(' ')[0]));
+        assert.deepEqual([...asked].sort(), [
+          '0',
+          'app.css',
+          'app.js',
+          'chunk.js',
+          'files.json',
+          'hdf5.wasm',
+          'index.html',
+          'later.js',
+          'worker.js',
+        ]);
+      });
     }),
 );

@@ -77,6 +77,19 @@ function sendPart(request: IncomingMessage, response: ServerResponse, path: stri
   createReadStream(path, { start: first, end: last }).pipe(response);
 }
 
+/** Serves while `use` runs; a test that fails leaves no server behind. */
+export async function withServer(
+  options: ServerOptions,
+  use: (server: RunningServer) => Promise<void>,
+): Promise<void> {
+  const server = await serve(options);
+  try {
+    await use(server);
+  } finally {
+    await server.close();
+  }
+}
+
 export function serve(options: ServerOptions): Promise<RunningServer> {
   const requests: string[] = [];
   let asked = 0;

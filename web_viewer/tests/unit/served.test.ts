@@ -60,6 +60,10 @@ test('how a file is read follows from the answer to its first byte', async () =>
   await answering(206, part, 'x', async (url) => {
     assert.deepEqual(await probe(url), { kind: 'url', url, size: 2 ** 32, version: '"one"' });
   });
+  const more = { ...part, 'Content-Range': 'bytes 0-9/10' };
+  await answering(206, more, 'x'.repeat(WHOLE_LIMIT), async (url) => {
+    assert.deepEqual(await probe(url), { kind: 'url', url, size: 10, version: '"one"' });
+  });
   const empty = await answering(416, { 'Content-Range': 'bytes */0' }, '', probe);
   assert.deepEqual(empty, { kind: 'bytes', bytes: new Uint8Array(0) });
   const whole = await answering(200, {}, 'all of it', probe);
