@@ -9,8 +9,22 @@ export interface NamedHead {
   title: string;
   /** null when no head fits, and the sentence then says so. */
   head: number | null;
-  sentence: string;
+  /** The sentence, parted where it names the head; without one all of it is `before`. */
+  before: string;
+  name: string;
+  after: string;
 }
+
+/** The whole sentence. */
+export const sentenceOf = ({ before, name, after }: NamedHead): string => before + name + after;
+
+const nobody = (title: string, why: string): NamedHead => ({
+  title,
+  head: null,
+  before: why,
+  name: '',
+  after: '',
+});
 
 /** What a head attends to how loudly: the verdict's own measure where there is one. */
 function loudness(table: HeadTable): Column | null {
@@ -42,11 +56,21 @@ function best(
   return winner;
 }
 
-function rankWords(column: Column, head: number): string {
+interface Rank {
+  words: string;
+  /** Strictly in this half; a head in the middle is in none. */
+  half: 'louder' | 'quieter' | null;
+}
+
+function rankOf(column: Column, head: number): Rank {
   const value = column.values[head]!;
-  const louder = column.values.filter((other) => other > value).length;
+  const rank = 1 + column.values.filter((other) => other > value).length;
   const total = column.values.filter((other) => !Number.isNaN(other)).length;
-  return `${column.label} ${short(value)}, rank ${louder + 1} of ${total}`;
+  const middle = (total + 1) / 2;
+  return {
+    words: `${column.label} ${short(value)}, rank ${rank} of ${total}`,
+    half: rank < middle ? 'louder' : rank > middle ? 'quieter' : null,
+  };
 }
 
 const LOUD = 'Loudest without effect';
@@ -85,18 +109,23 @@ function loudWithoutEffect(table: HeadTable, effects: HeadEffects, method: numbe
   };
   const head = column ? best(table.heads.length, fits, (at) => column.values[at]!) : null;
   if (!column || head === null) {
-    return { title, head: null, sentence: column ? whyNone(effects) : NO_MEASURE };
+    return nobody(title, column ? whyNone(effects) : NO_MEASURE);
   }
   const caution = effects.hasVerdicts
     ? `, less than the ±${short(effects.delta)} that would count`
     : '; an interval over 0 is no proof of none';
-  return {
-    title,
-    head,
-    sentence:
-      `${nameOf(table.heads[head]!)} attends (${rankWords(column, head)}), yet ` +
-      `${effectWords(effects, method, effectAt(head)!)}${caution}.`,
-  };
+  const { words, half } = rankOf(column, head);
+  const name = nameOf(table.heads[head]!);
+  const effect = `${effectWords(effects, method, effectAt(head)!)}${caution}.`;
+  return half === 'quieter'
+    ? {
+        title,
+        head,
+        before: 'No head is both loud and without effect: of the heads without effect ',
+        name,
+        after: ` is the loudest (${words}); ${effect}`,
+      }
+    : { title, head, before: '', name, after: ` attends (${words}), yet ${effect}` };
 }
 
 function quietWithEffect(table: HeadTable, effects: HeadEffects, method: number): NamedHead {
@@ -114,34 +143,41 @@ function quietWithEffect(table: HeadTable, effects: HeadEffects, method: number)
   };
   const head = column ? best(table.heads.length, fits, (at) => -column.values[at]!) : null;
   if (!column || head === null) {
-    return { title, head: null, sentence: column ? whyNoneLarge(effects) : NO_MEASURE };
+    return nobody(title, column ? whyNoneLarge(effects) : NO_MEASURE);
   }
-  return {
-    title,
-    head,
-    sentence:
-      `${nameOf(table.heads[head]!)} is quiet (${rankWords(column, head)}), yet ` +
-      `${effectWords(effects, method, effectAt(head)!)}.`,
-  };
+  const { words, half } = rankOf(column, head);
+  const name = nameOf(table.heads[head]!);
+  const effect = `${effectWords(effects, method, effectAt(head)!)}.`;
+  return half === 'louder'
+    ? {
+        title,
+        head,
+        before: 'No head is both quiet and strong: of the heads with a large effect ',
+        name,
+        after: ` is the quietest (${words}); ${effect}`,
+      }
+    : { title, head, before: '', name, after: ` is quiet (${words}), yet ${effect}` };
 }
 
 function bestInduction(table: HeadTable): NamedHead {
   const title = 'Best induction head';
   const column = table.columns.get('induction');
   if (!column) {
-    return { title, head: null, sentence: 'Not known: no capture of this model is open.' };
+    return nobody(title, 'Not known: no capture of this model is open.');
   }
   const everyone = () => true;
   const head = best(table.heads.length, everyone, (at) => column.values[at]!);
   if (head === null) {
-    return { title, head, sentence: 'There is none here: no token of the text comes twice.' };
+    return nobody(title, 'There is none here: no token of the text comes twice.');
   }
   const value = column.values[head]!;
   return {
     title,
     head,
-    sentence:
-      `${nameOf(table.heads[head]!)} puts ${short(100 * value)} % of its attention on what ` +
+    before: '',
+    name: nameOf(table.heads[head]!),
+    after:
+      ` puts ${short(100 * value)} % of its attention on what ` +
       `followed an earlier copy of the token${value < 0.2 ? ', which is little' : ''}.`,
   };
 }
@@ -153,8 +189,7 @@ export function namedHeads(
   method: number,
 ): NamedHead[] {
   if (!effects || table.effects.every((effect) => effect === null)) {
-    const unknown = (title: string) => ({ title, head: null, sentence: NO_EFFECTS });
-    return [unknown(LOUD), unknown(QUIET), bestInduction(table)];
+    return [nobody(LOUD, NO_EFFECTS), nobody(QUIET, NO_EFFECTS), bestInduction(table)];
   }
   return [
     loudWithoutEffect(table, effects, method),

@@ -2,7 +2,7 @@
 
 import { SCALES } from '../draw/scale';
 import { SEQUENTIAL } from '../draw/color';
-import { namedHeads } from '../model/named';
+import { namedHeads, sentenceOf, type NamedHead } from '../model/named';
 import { labelsOf } from '../model/labels';
 import { nameOf } from '../model/heads';
 import { plural, short } from '../model/numbers';
@@ -188,24 +188,36 @@ export function ColorPicks() {
   );
 }
 
+function HeadChip({ named: { head, name } }: { named: NamedHead }) {
+  if (head === null) return null;
+  return (
+    <button type="button" class="chip" onClick={() => selectHead(head)}>
+      {name}
+    </button>
+  );
+}
+
 /** Once a head is chosen, the sentences make room for it. */
 function FirstLook({ brief }: { brief: boolean }) {
   const named = namedHeads(table.value, chosenEffects.value?.effects ?? null, chosenMethod.value);
   return (
     <section class={`first-look${brief ? ' brief' : ''}`} aria-label="Heads to look at first">
-      {named.map(({ title, head, sentence }) => (
-        <div key={title} class="named" title={brief ? sentence : undefined}>
-          <h2>
-            {title}
-            {head !== null && (
-              <button type="button" class="chip" onClick={() => selectHead(head)}>
-                {nameOf(table.value.heads[head]!)}
-              </button>
-            )}
-          </h2>
-          {!brief && <p>{sentence}</p>}
-        </div>
-      ))}
+      {named.map((each) =>
+        brief ? (
+          <div key={each.title} class="named" title={sentenceOf(each)}>
+            <h2>{each.title}</h2> <HeadChip named={each} />
+          </div>
+        ) : (
+          <div key={each.title} class="named">
+            <h2>{each.title}:</h2>{' '}
+            <p>
+              {each.before}
+              <HeadChip named={each} />
+              {each.after}
+            </p>
+          </div>
+        ),
+      )}
     </section>
   );
 }
@@ -274,7 +286,9 @@ function EffectPicks() {
       )}
       {methods.length > 1 && (
         <Pick
-          label={all.length > 1 ? 'method' : `Effect on ${metric} by`}
+          label={all.length > 1 ? 'Method' : `Effect on ${metric} by`}
+          hideLabel={all.length > 1}
+          title="What was done to the heads"
           value={String(chosenMethod.value)}
           options={methods.map((label, at) => ({ value: String(at), label: label || 'the edit' }))}
           onPick={(method) => choose({ method: Number(method), brush: [] })}

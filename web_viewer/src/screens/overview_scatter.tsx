@@ -146,16 +146,20 @@ export function PromptsPick({ effects }: { effects: HeadEffects }) {
   return (
     <Pick
       label="Dots of"
+      title={
+        `The ${prompts.measured} prompts on which nothing was chosen, with intervals and ` +
+        `verdicts, or all ${prompts.all}, which τ-b compares`
+      }
       value={points.value.all ? 'all' : 'measured'}
       options={[
         {
           value: 'measured',
-          label: `${prompts.measured} prompts, nothing chosen on them`,
+          label: `${prompts.measured} prompts`,
           title: 'The half of the prompts on which nothing was chosen; with intervals and verdicts',
         },
         {
           value: 'all',
-          label: `all ${prompts.all} prompts, as τ-b`,
+          label: `all ${prompts.all} prompts`,
           title: 'What the rank correlation compares; without intervals',
         },
       ]}

@@ -11,7 +11,7 @@ import {
 } from '../../src/model/effects';
 import { intervalReasons, promptsUsed } from '../../src/model/result_words';
 import { pairTokens } from '../../src/model/pair_tokens';
-import { namedHeads } from '../../src/model/named';
+import { namedHeads, sentenceOf } from '../../src/model/named';
 import { pText } from '../../src/model/numbers';
 import { resultGrid } from '../../src/model/result_grid';
 import { arraysOf, describeUnit, sortedUnits } from '../../src/model/results';
@@ -26,27 +26,27 @@ test('three heads are named, with their numbers, or the sentence says why none i
   // 0.0 is the only head judged to have no effect, 0.1 the only causal one.
   assert.equal(loud!.head, 0);
   assert.match(
-    loud!.sentence,
+    sentenceOf(loud!),
     /^0\.0 attends \(value moved 5, rank 2 of 3\).*−0\.05 \[−0\.1, 0\.1\]/,
   );
   assert.equal(quiet!.head, 1);
-  assert.match(quiet!.sentence, /rank 3 of 3\).*by −2 \[−3, −1\]/);
+  assert.match(sentenceOf(quiet!), /rank 3 of 3\).*by −2 \[−3, −1\]/);
   assert.equal(induction!.head, 1);
-  assert.match(induction!.sentence, /90 %/);
+  assert.match(sentenceOf(induction!), /90 %/);
   const withoutVerdict = namedHeads(table(), headEffects(experiment(false)), 0);
-  assert.match(withoutVerdict[0]!.sentence, /no proof of none/);
+  assert.match(sentenceOf(withoutVerdict[0]!), /no proof of none/);
   const unknown = namedHeads(table(), null, 0);
   assert.deepEqual(
     unknown.map(({ head }) => head),
     [null, null, 1],
   );
-  assert.match(unknown[0]!.sentence, /no open file has a causal result/);
+  assert.match(sentenceOf(unknown[0]!), /no open file has a causal result/);
   const sentences = (change: (data: ExperimentData) => void, verdicts = false) => {
     const data = experiment(verdicts);
     change(data);
     const found = namedHeads(tableWith(data), headEffects(data), 0).slice(0, 2);
     assert.deepEqual([found[0]!.head, found[1]!.head], [null, null]);
-    return found.map(({ sentence }) => sentence).join(' ');
+    return found.map(sentenceOf).join(' ');
   };
   const few = sentences((data) => {
     data.numbers.ci_low!.values.fill(NaN);
@@ -61,7 +61,29 @@ test('three heads are named, with their numbers, or the sentence says why none i
   divergence.attributes.metric = 'kl';
   divergence.numbers.ci_low!.values.fill(0.1);
   const [none] = namedHeads(tableWith(divergence), headEffects(divergence), 0);
-  assert.match(none!.sentence, /kl cannot be negative/);
+  assert.match(sentenceOf(none!), /kl cannot be negative/);
+});
+
+test('a head in the louder half is not called quiet, nor one in the quieter half loud', () => {
+  const effects = headEffects(experiment(true));
+  const said = (loudness: number[]) => {
+    const heads = table(true);
+    heads.columns.get('norm_weighted')!.values.set(loudness);
+    return namedHeads(heads, effects, 0).slice(0, 2).map(sentenceOf);
+  };
+  // 0.0 has no effect and 0.1 a large one; each is on the wrong side of the third head.
+  const [loud, quiet] = said([5, 12, 9]);
+  assert.match(
+    loud!,
+    /^No head is both loud and without effect: of the heads without effect 0\.0 is the loudest \(value moved 5, rank 3 of 3\); .*−0\.05 \[/,
+  );
+  assert.match(
+    quiet!,
+    /^No head is both quiet and strong: of the heads with a large effect 0\.1 is the quietest \(value moved 12, rank 1 of 3\); .*−2 \[−3, −1\]\.$/,
+  );
+  // In the middle neither is wrong.
+  assert.match(said([7, 1, 9])[0]!, /^0\.0 attends \(value moved 7, rank 2 of 3\), yet/);
+  assert.match(said([7, 8, 9])[1]!, /^0\.1 is quiet \(value moved 8, rank 2 of 3\), yet/);
 });
 
 test('every statistic of the runtime has a sentence of its own', () => {
