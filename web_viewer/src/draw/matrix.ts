@@ -135,7 +135,8 @@ export function drawMatrices(
         const value = matrix.values(row, column);
         const [x, y] = [place.x + column * width, place.y + row * height];
         const share = placeOf(scale, value);
-        context.fillStyle = Number.isNaN(value) ? ink.masked : cssColor(scale.map, share);
+        const background = Number.isNaN(value) ? ink.masked : cssColor(scale.map, share);
+        context.fillStyle = background;
         context.fillRect(x, y, width - 1, height - 1);
         if (width >= 32 && height >= 16 && !Number.isNaN(value)) {
           context.fillStyle = inkOn(scale.map, share);
@@ -144,8 +145,9 @@ export function drawMatrices(
         }
         const verdict = matrix.verdicts(row, column);
         if (verdict && width >= MIN_FOR_MARK && height >= MIN_FOR_MARK) {
-          const color = value < 0 ? ink.negative : ink.positive;
-          drawMark(context, verdict, x + width - 6, y + 5, color, ink.paper, 3);
+          // The cell and its number show the sign; a mark in the colour of the sign would drown.
+          const color = Number.isNaN(value) ? ink.text : inkOn(scale.map, share);
+          drawMark(context, verdict, x + width - 6, y + 5, color, background, 3);
         }
       }
     });

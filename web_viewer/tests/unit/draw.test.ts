@@ -5,6 +5,7 @@ import { colorTable, inkOn } from '../../src/draw/color';
 import { labelStep } from '../../src/draw/axes';
 import { HeatMapPainter } from '../../src/draw/heat_map';
 import { LIGHT_INK } from '../../src/draw/ink';
+import { drawMatrices, matrixLayout } from '../../src/draw/matrix';
 import { Lru } from '../../src/draw/lru';
 import type { Pen } from '../../src/draw/pen';
 import { SvgPen } from '../../src/draw/svg';
@@ -254,4 +255,53 @@ test('the SVG pen places what it draws and escapes what it writes', () => {
   assert.match(svg, /textLength="20"/);
   assert.match(svg, /opacity="0.5"><path d="M1 2h3v4h-3z" fill="none" stroke="#000"/);
   assert.ok(!svg.includes('<script'));
+});
+
+/** Contrast of two colours as WCAG 2 counts it. */
+function contrast(a: string, b: string): number {
+  const luminance = (color: string) => {
+    const hex = /^#(..?)(..?)(..?)$/.exec(color);
+    const bytes = hex
+      ? hex.slice(1).map((digits) => parseInt(digits.repeat(3 - digits.length), 16))
+      : color.match(/\d+/g)!.map(Number);
+    const [r, g, b] = bytes.map((byte) => {
+      const part = byte / 255;
+      return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r! + 0.7152 * g! + 0.0722 * b!;
+  };
+  const [low, high] = [luminance(a), luminance(b)].sort((x, y) => x - y);
+  return (high! + 0.05) / (low! + 0.05);
+}
+
+test('the mark of a verdict is seen on a cell of any colour', () => {
+  const count = 41;
+  const layout = matrixLayout(1, 1, count, 64 * count + 100, 200);
+  for (const map of ['blue-orange', 'blue-orange-dark', 'cividis'] as const) {
+    const diverging = map !== 'cividis';
+    const scale = { kind: 'linear' as const, low: diverging ? -1 : 0, high: 1, map, diverging };
+    for (const verdict of ['causal', 'undetermined', 'no effect'] as const) {
+      // The last cell has no number.
+      const value = (at: number) =>
+        at === count - 1 ? NaN : scale.low + ((1 - scale.low) * at) / (count - 2);
+      const pairs: [string, string][] = [];
+      let cell = '';
+      const pen = new Proxy({} as Record<string, unknown>, {
+        get: (state, name: string) => {
+          if (name === 'fillRect') return () => (cell = String(state.fillStyle));
+          if (name === 'stroke') return () => pairs.push([cell, String(state.strokeStyle)]);
+          return state[name] ?? (() => undefined);
+        },
+      }) as unknown as Pen;
+      const tables = [
+        { title: '', values: (_: number, at: number) => value(at), verdicts: () => verdict },
+      ];
+      const labels = { rows: ['L0'], columns: Array<string>(count).fill(''), tokens: [] };
+      drawMatrices(pen, LIGHT_INK, layout, tables, labels, scale, null);
+      assert.equal(pairs.length, count);
+      for (const [under, mark] of pairs) {
+        assert.ok(contrast(under, mark) >= 3, `${mark} on ${under} of ${map}`);
+      }
+    }
+  }
 });
