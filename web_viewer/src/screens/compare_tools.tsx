@@ -60,13 +60,15 @@ export function CompareToolbar() {
   return (
     <div class="toolbar">
       <Pick
-        label="A: head"
+        label="A"
+        title="Head of A"
         value={nameOf(here)}
         options={heads}
         onPick={(head) => choose({ head })}
       />
       <Pick
-        label="B: head"
+        label="B"
+        title="Head of B"
         value={nameOf(other.head)}
         options={heads}
         onPick={(name) =>
@@ -120,11 +122,12 @@ export function CompareToolbar() {
         onPick={(align) => choose({ align: align as 'tokens' })}
       />
       <Pick
-        label="Range of A − B"
+        label="A − B"
+        title="What the strongest colours of A − B stand for"
         value={view.domain.value === 'unit' ? 'unit' : 'head'}
         options={[
-          { value: 'unit', label: '−1 to 1' },
-          { value: 'head', label: 'to the largest' },
+          { value: 'unit', label: '±1' },
+          { value: 'head', label: '± largest' },
         ]}
         onPick={(domain) => choose({ domain: domain as 'unit' })}
       />

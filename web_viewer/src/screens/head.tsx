@@ -191,7 +191,7 @@ function Toolbar() {
           title="The mean, or the largest, of the stored maps of the heads in the tray (h)"
           value={view.trayMode.value}
           options={[
-            { value: 'off', label: 'this head' },
+            { value: 'off', label: 'off' },
             { value: 'mean', label: 'mean' },
             { value: 'max', label: 'largest' },
           ]}

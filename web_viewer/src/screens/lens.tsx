@@ -53,7 +53,7 @@ export function LensScreen() {
   const grid = record.value && gridOf(record.value);
   return (
     <div class="overview">
-      <div class="toolbar">
+      <div class="toolbar lens-tools">
         {all.length > 1 && (
           <Pick
             label="Lens"

@@ -325,6 +325,7 @@ for k in (4, 16):
           text,
         );
       await said('level ×4 (largest of 4 × 4 cells)');
+      assert.equal(await viewer.toolbarLines(), 1);
       const bright = await page.evaluate(() => window.__attnscope.pixel(1204, 604)![0]!);
       await page.getByLabel('Coarse levels').selectOption('mean');
       await said('level ×4 (mean of 4 × 4 cells)');

@@ -14,6 +14,7 @@ const VIEWS: Record<string, string> = {
   effect: '#v=1&g=effect&h=3.1&pd=1',
   table: '#v=1&g=table&o=size',
   head: '#v=1&s=head&h=3.1&p=p000003',
+  tray: '#v=1&s=head&h=3.1&p=p000003&tray=3.1,0.2,1.7',
   lines: '#v=1&s=head&h=3.1&p=p000003&w=lines',
   text: '#v=1&s=head&h=3.1&p=p000003&w=text&q=17&j=10,11',
   compare: '#v=1&s=compare&h=3.1&vs=0:p000000:1.7',
@@ -45,6 +46,15 @@ for (const [width, height, dark] of [
             return [scrollWidth - clientWidth, scrollHeight - clientHeight];
           });
           assert.deepEqual(overflow, [0, 0], `${view} needs no scrolling of the page`);
+          if (await page.locator('.toolbar').count()) {
+            assert.equal(await viewer.toolbarLines(), 1, `${view} has its controls on one line`);
+          }
+          if (view === 'overview') {
+            // The scatter is seen with its legend.
+            const legend = await page.locator('.legend').boundingBox();
+            const aside = await page.locator('aside').boundingBox();
+            assert.ok(legend!.y + legend!.height <= aside!.y + aside!.height);
+          }
           // A canvas on which nothing was drawn is one colour throughout.
           const flat = await page.evaluate(
             () =>

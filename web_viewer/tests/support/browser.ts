@@ -181,6 +181,17 @@ export class Viewer {
     return this.state();
   }
 
+  /** Lines on which the controls of the toolbar stand. */
+  toolbarLines(): Promise<number> {
+    return this.page.locator('.toolbar').evaluate((toolbar) => {
+      const middles = [...toolbar.querySelectorAll('button, select, input, h2')].map((element) => {
+        const { top, height } = element.getBoundingClientRect();
+        return Math.round((top + height / 2) / 20);
+      });
+      return new Set(middles).size;
+    });
+  }
+
   async stop(): Promise<void> {
     await this.#context.close();
     this.#trap.close();
