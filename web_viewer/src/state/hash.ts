@@ -123,7 +123,6 @@ export const FIELDS = {
   trayMode: choice('tm', ['off', 'mean', 'max']),
   versus: text('vs'),
   align: choice('al', ['tokens', 'position']),
-  side: choice('ab', ['a', 'b', 'difference']),
   array: text('ar'),
   stage: text('ls'),
   theme: choice('th', ['auto', 'light', 'dark']),

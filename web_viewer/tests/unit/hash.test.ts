@@ -48,7 +48,6 @@ const OTHER: ViewState = {
   trayMode: 'max',
   versus: '2:p000001:0.3',
   align: 'position',
-  side: 'difference',
   array: 'effect',
   stage: '0',
   theme: 'dark',
