@@ -59,7 +59,7 @@ export interface FigureContent {
   tiles: TileLookup;
   /** The whole map in small, shown where tiles are still on their way. */
   preview: Thumbnails | null;
-  style: MapStyle;
+  style: Omit<MapStyle, 'paper'>;
   scale: ScaleSpec;
   rowLabels: readonly string[];
   columnLabels: readonly string[];
@@ -201,11 +201,13 @@ function drawProfiles(
   }
 }
 
+/** Its cells stand for many, so that those on the diagonal reach behind the mask. */
 function drawPreview(
   context: Pen,
+  ink: Ink,
   box: Box,
   preview: Thumbnails,
-  { view, shape }: FigureContent,
+  { view, shape, style }: FigureContent,
 ): void {
   const [width, height] = [
     (box.width * shape.columns) / view.width,
@@ -217,6 +219,14 @@ function drawPreview(
   context.clip();
   const [x, y] = [(-view.x / shape.columns) * width, (-view.y / shape.rows) * height];
   drawThumbnail(context, preview, 0, x, y, width, height);
+  if (style.rule.causal) {
+    context.fillStyle = ink.masked;
+    context.beginPath();
+    context.moveTo(x + width / shape.columns, y);
+    context.lineTo(x + width, y);
+    context.lineTo(x + width, y + height - height / shape.rows);
+    context.fill();
+  }
   context.restore();
 }
 
@@ -235,14 +245,14 @@ export function drawFigure(
   context.fillRect(map.x, map.y, map.width, map.height);
   let report: DrawReport | null = null;
   within(context, map, () => {
-    if (content.preview) drawPreview(context, map, content.preview, content);
+    if (content.preview) drawPreview(context, ink, map, content.preview, content);
     report = painter.draw(
       context,
       map,
       view,
       content.shape,
       content.tiles,
-      content.style,
+      { ...content.style, paper: ink.masked },
       pixelRatio,
     );
     drawCellNumbers(

@@ -32,6 +32,8 @@ export interface MapStyle {
   transform: Transform;
   /** What a pixel shows that stands for several cells. */
   pool: Pool;
+  /** Under masked cells, which are not painted. */
+  paper: string;
 }
 
 export interface DrawReport {
@@ -98,13 +100,16 @@ export class HeatMapPainter {
         report.missing += painted.missing;
         report.firstMissing ??= painted.first;
         const { canvas } = painted;
-        context.drawImage(
-          canvas,
+        const place = [
           (column * span - view.x) * scaleX,
           (row * span - view.y) * scaleY,
           canvas.width * factor * scaleX,
           canvas.height * factor * scaleY,
-        );
+        ] as const;
+        // A preview that was drawn before must not be seen through masked cells.
+        context.fillStyle = style.paper;
+        context.fillRect(...place);
+        context.drawImage(canvas, ...place);
       }
     }
     context.restore();

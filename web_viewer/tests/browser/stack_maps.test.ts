@@ -100,3 +100,39 @@ with h5py.File(sys.argv[1]) as f:
       assert.deepEqual((await viewer.state()).failures, []);
     }),
 );
+
+test(
+  'no colour stands above the diagonal, whatever was drawn while tiles were read',
+  { skip: without('library') },
+  () =>
+    withViewer(async (viewer) => {
+      const { page } = viewer;
+      const address = (zoom: string) => `#v=1&s=head&h=5.3${zoom}`;
+      await viewer.open([long(300)], address(''));
+      const views = [
+        ['', 0, 0, 300],
+        ['&z=0,0,120,120', 0, 0, 120],
+        ['&z=180,180,60,60', 180, 180, 60],
+      ] as const;
+      for (const [zoom, left, top, side] of views) {
+        await page.evaluate((hash) => (location.hash = hash), address(zoom));
+        await page.waitForFunction(
+          () => !/reading/.test(document.querySelector('.bottom .status')?.textContent ?? ''),
+        );
+        await page.mouse.move(2, 2);
+        await page.waitForTimeout(300);
+        const seen = await page.evaluate(
+          ([x, y, n]) => {
+            const colors = new Set<string>();
+            for (let q = y! + 1; q < y! + n! - 2; ++q) {
+              for (let k = q + 2; k < x! + n! - 1; ++k)
+                colors.add(String(window.__attnscope.pixel(q, k)));
+            }
+            return [...colors];
+          },
+          [left, top, side],
+        );
+        assert.deepEqual(seen, ['236,238,240,255'], zoom);
+      }
+    }),
+);

@@ -205,6 +205,7 @@ test('a view of more tiles than the cache holds is refused, not read', () => {
         },
         transform: RAW,
         pool: 'max',
+        paper: '#fff',
       },
       1,
     );
