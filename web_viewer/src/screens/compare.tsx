@@ -24,6 +24,7 @@ import {
   sideA,
   sideB,
   sideTile,
+  versusRun,
   type Pairing,
   type Side,
   type SideName,
@@ -224,9 +225,18 @@ export function CompareScreen() {
       <div class="overview">
         <CompareToolbar />
         <DiffLine />
-        <Absent title="There are no two maps to compare">
-          <p>Choose a head, prompt and file for B whose attention map is stored.</p>
-        </Absent>
+        {versusRun.value ? (
+          <Absent title="There are no two maps to compare">
+            <p>Choose a head, prompt and file for B whose attention map is stored.</p>
+          </Absent>
+        ) : (
+          <Absent title="The file of B is not open">
+            <p>Open it beside this one, or compare within what is here.</p>
+            <button type="button" onClick={() => choose({ versus: '' })}>
+              Compare within this file
+            </button>
+          </Absent>
+        )}
       </div>
     );
   }

@@ -29,7 +29,7 @@ export function DiffLine() {
     choose({
       mainFile: runs.value[first]!.summary.name,
       head,
-      versus: `${second}:${prompt.value?.id ?? ''}:${head}`,
+      versus: formatVersus(runs.value[second]!, prompt.value?.id ?? '', parseHead(head)!),
     });
   return (
     <p class="diff-line">
@@ -91,7 +91,9 @@ export function CompareToolbar() {
             value: String(at),
             label: safeText(summary.name, 30),
           }))}
-          onPick={(at) => choose({ versus: `${at}:${other.promptId}:${nameOf(other.head)}` })}
+          onPick={(at) =>
+            choose({ versus: formatVersus(runs.value[Number(at)]!, other.promptId, other.head) })
+          }
         />
       )}
       <button

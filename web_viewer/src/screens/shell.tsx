@@ -9,10 +9,11 @@ import { ablateCommand, patchCommand } from '../model/commands';
 import { parseHead } from '../model/heads';
 import { SCREENS, type Screen } from '../state/hash';
 import { KEYS } from '../state/keys';
+import { keepWhatIsShown, linkWords } from '../state/link';
 import { promptIds, promptMeans } from '../state/prompts';
 import { status } from '../state/status';
 import { choose, currentHash, view } from '../state/view';
-import { failures, mainRun, notice, partialOf, prompt, runs } from '../state/workspace';
+import { failures, mainRun, notice, partialOf, prompt, runIdOf, runs } from '../state/workspace';
 import { toggleTray } from '../state/selection';
 import { copyText, Pick } from '../ui/controls';
 import { dragging, FailureCards, OpenButton } from '../ui/files';
@@ -70,7 +71,7 @@ export function shareLink(): string {
   const run = mainRun.peek();
   if (run) {
     view.file.value = run.summary.name;
-    view.runId.value = String(run.summary.root.run_id ?? '').slice(0, 16);
+    view.runId.value = runIdOf(run);
   }
   return location.href.replace(/#.*$/, '') + currentHash();
 }
@@ -177,6 +178,20 @@ function Tabs({ current }: { current: Screen }) {
   );
 }
 
+/** Said as long as the address names what is not on screen. */
+function LinkWords() {
+  const words = linkWords.value;
+  if (words.length === 0) return null;
+  return (
+    <p class="link-words" role="status">
+      {safeText(words.join(' '), 600)}{' '}
+      <button type="button" class="link" onClick={keepWhatIsShown}>
+        Keep what is shown
+      </button>
+    </p>
+  );
+}
+
 function Footer() {
   const tray = view.tray.value;
   const run = mainRun.value;
@@ -263,6 +278,7 @@ export function App() {
     <div class={`page${embedded ? ' embedded' : ''}`}>
       {!embedded && <Header />}
       {run && !embedded && <Tabs current={screen} />}
+      <LinkWords />
       <div class="middle">
         {run && view.drawer.value && <PromptsDrawer />}
         <main>{anything ? Part && <Part /> : <Welcome />}</main>

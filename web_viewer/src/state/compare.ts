@@ -9,11 +9,12 @@ import { align, alignByIndex, type Alignment } from '../model/align';
 import { nameOf, parseHead, type HeadRef } from '../model/heads';
 import { pickTexts, positionOf, type Positions } from '../model/positions';
 import { plainToken, tokenLabel } from '../model/tokens';
+import { formatVersusLink, parseVersusLink } from '../model/versus';
 import { findMap, headMap, type HeadMap } from './map';
 import { shownHead } from './selection';
 import { arrivals, cellValue, tile } from './tiles';
 import { view } from './view';
-import { failWith, mainRun, prompt, runs, stack, type OpenRun } from './workspace';
+import { failWith, mainRun, prompt, runIdOf, runs, stack, type OpenRun } from './workspace';
 
 /** What `vs` of the address names: file, prompt and head. */
 export interface Versus {
@@ -23,14 +24,23 @@ export interface Versus {
 }
 
 export const formatVersus = (run: OpenRun, promptId: string, head: HeadRef): string =>
-  [runs.peek().indexOf(run), promptId, nameOf(head)].join(':');
+  formatVersusLink(run.summary.name, runIdOf(run), promptId, nameOf(head));
+
+export const versusLink = computed(() => parseVersusLink(view.versus.value));
+
+/** The file of B: null where the address names one that is not open. */
+export const versusRun = computed<OpenRun | null>(() => {
+  const { file, place } = versusLink.value;
+  if (file === null) return (place === null ? mainRun.value : runs.value[place]) ?? null;
+  const named = runs.value.filter(({ summary }) => summary.name === file.name);
+  return named.find((run) => runIdOf(run).startsWith(file.run)) ?? named[0] ?? null;
+});
 
 export const versus = computed<Versus | null>(() => {
-  const main = mainRun.value;
   const here = shownHead.value;
-  if (!main || !here) return null;
-  const [file = '', promptId = '', name = ''] = view.versus.value.split(':');
-  const run = (file === '' ? undefined : runs.value[Number(file)]) ?? main;
+  const run = versusRun.value;
+  if (!run || !here) return null;
+  const { prompt: promptId, head: name } = versusLink.value;
   const ids = run.summary.promptIds;
   const sameId = prompt.value?.id ?? ids[0];
   const id = ids.includes(promptId)

@@ -135,7 +135,7 @@ type ValueOf<F> = F extends Field<infer T> ? T : never;
 export type ViewState = { -readonly [K in keyof typeof FIELDS]: ValueOf<(typeof FIELDS)[K]> };
 export type FieldName = keyof ViewState;
 
-const HASH_VERSION = '1';
+export const HASH_VERSION = '1';
 
 export const FIELD_NAMES = Object.keys(FIELDS) as FieldName[];
 
@@ -147,14 +147,23 @@ export interface ParsedHash {
   state: ViewState;
   /** Keys of other versions, written back as they came. */
   unknown: [string, string][];
+  /** Which version wrote it. */
+  version: string;
+  /** What it says, `c=red`, that this version cannot follow. */
+  refused: string[];
 }
 
 export function parseHash(hash: string): ParsedHash {
   const state = initialState() as Record<string, unknown>;
   const unknown: [string, string][] = [];
+  const refused: string[] = [];
+  let version = HASH_VERSION;
   const byKey = new Map(FIELD_NAMES.map((name) => [FIELDS[name].key as string, name]));
   for (const [key, value] of new URLSearchParams(hash.replace(/^#/, ''))) {
-    if (key === 'v') continue;
+    if (key === 'v') {
+      version = value;
+      continue;
+    }
     const name = byKey.get(key);
     if (name === undefined) {
       unknown.push([key, value]);
@@ -162,8 +171,9 @@ export function parseHash(hash: string): ParsedHash {
     }
     const read = (FIELDS[name] as Field<unknown>).read(value);
     if (read !== null) state[name] = read;
+    else refused.push(`${key}=${value}`);
   }
-  return { state: state as ViewState, unknown };
+  return { state: state as ViewState, unknown, version, refused };
 }
 
 export function formatHash(state: ViewState, unknown: readonly [string, string][]): string {

@@ -28,14 +28,6 @@ import {
   type OpenRun,
 } from './workspace';
 
-/** A link names the run that it was made for; another file of that name may be another run. */
-function checkLink(summary: RunSummary): void {
-  const wanted = view.runId.peek();
-  if (wanted === '' || view.file.peek() !== summary.name) return;
-  if (String(summary.root.run_id ?? '').startsWith(wanted)) return;
-  say(`The link was made for another run (${wanted}) in a file of this name.`);
-}
-
 /** A first file without heads opens where it has something to show. */
 function openAtContent({ summary, experiments: all, parts }: OpenRun): void {
   if (view.screen.peek() !== 'overview' || summary.root.kind === 'capture') return;
@@ -130,7 +122,6 @@ export async function openSource(source: Source, name: string): Promise<void> {
     );
     const foreign = schema.kind === 'foreign';
     addRun({ id: newId(), file: opened, summary, source, foreign, experiments, parts: null });
-    checkLink(summary);
     if (source.kind === 'file') remember(name, source.file.size);
   } catch (error) {
     failWith(name, error);

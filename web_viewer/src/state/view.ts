@@ -1,7 +1,7 @@
 /** What the user has chosen: one signal a field, kept in step with the URL. */
 
 import { signal, type Signal } from '@preact/signals';
-import { FIELD_NAMES, formatHash, parseHash, type ViewState } from './hash';
+import { FIELD_NAMES, formatHash, parseHash, type ParsedHash, type ViewState } from './hash';
 
 type ViewSignals = { [K in keyof ViewState]: Signal<ViewState[K]> };
 
@@ -11,6 +11,10 @@ let unknown = parsed.unknown;
 export const view = Object.fromEntries(
   FIELD_NAMES.map((name) => [name, signal(parsed.state[name])]),
 ) as unknown as ViewSignals;
+
+/** What the address says that this version cannot follow. */
+export type Misread = Pick<ParsedHash, 'version' | 'refused'>;
+export const misread = signal<Misread>(parsed);
 
 export function currentState(): ViewState {
   return Object.fromEntries(FIELD_NAMES.map((name) => [name, view[name].peek()])) as ViewState;
@@ -47,9 +51,10 @@ export function adjust(patch: Partial<ViewState>): void {
 
 export function followAddress(): void {
   const follow = () => {
-    const { state, unknown: kept } = parseHash(location.hash);
-    unknown = kept;
-    assign(state);
+    const next = parseHash(location.hash);
+    unknown = next.unknown;
+    misread.value = next;
+    assign(next.state);
   };
   window.addEventListener('popstate', follow);
   window.addEventListener('hashchange', follow);

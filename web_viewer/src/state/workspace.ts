@@ -81,16 +81,21 @@ export async function closeRun(id: number): Promise<void> {
   await run?.file.close();
 }
 
+/** What tells runs apart in an address. */
+export const runIdOf = ({ summary }: OpenRun): string =>
+  String(summary.root.run_id ?? '').slice(0, 16);
+
 /** How many parts of its run a file is made of, in words; null for a whole file. */
 export function partialOf({ parts }: OpenRun): string | null {
   return parts && partialWords(parts.length, parts[0]!.shard.total);
 }
 
-/** The file whose prompts are browsed: the chosen one, else the first capture, else the first. */
+/** The file whose prompts are browsed: the chosen one, that of the link, the first capture. */
 export const mainRun = computed<OpenRun | null>(() => {
   const ours = runs.value.filter((run) => !run.foreign);
   return (
     ours.find((run) => run.summary.name === view.mainFile.value) ??
+    ours.find((run) => run.summary.name === view.file.value) ??
     ours.find((run) => run.summary.root.kind === 'capture') ??
     ours[0] ??
     null

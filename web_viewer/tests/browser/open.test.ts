@@ -72,7 +72,7 @@ test('a packed file shows means over its prompts', { skip: without('command', 'p
 test('a link to another run says so; notes outlive the page', { skip: without('command') }, () =>
   withViewer(async (viewer) => {
     await viewer.open([capture()], '#v=1&s=head&h=1.7&file=run.h5&run=0123');
-    assert.match(await viewer.page.locator('.bottom').innerText(), /made for another run/);
+    assert.match(await viewer.page.locator('.link-words').innerText(), /made for another run/);
     await viewer.page.getByLabel('Note on 1.7').fill('copies what came before');
     await viewer.open([capture()], '#v=1&s=head&h=1.7');
     assert.equal(

@@ -46,7 +46,7 @@ const OTHER: ViewState = {
   search: 'a&b=c#d',
   tray: ['5.1', '9.6'],
   trayMode: 'max',
-  versus: '2:p000001:0.3',
+  versus: 'b: 2.h5:df41d956:p000001:0.3',
   align: 'position',
   array: 'effect',
   stage: '0',
