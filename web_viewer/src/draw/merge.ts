@@ -4,6 +4,14 @@ import { spanOf, type Axis } from '../model/axis';
 import { TILE } from './heat_map';
 import type { Block } from './transform';
 
+/** Rows and columns as they are shown. */
+export interface Region {
+  row: number;
+  rows: number;
+  column: number;
+  columns: number;
+}
+
 /** Which of the shown ones from `first` on holds each stored one of [begin, end). */
 function places(axis: Axis, first: number, begin: number, end: number): Int32Array {
   const out = new Int32Array(end - begin);
@@ -15,10 +23,66 @@ function places(axis: Axis, first: number, begin: number, end: number): Int32Arr
   return out;
 }
 
-/**
- * The block of words that begins at (row, column), from tiles of pieces; null while one is on its
- * way. Queries of which nothing is left are no part of a mean.
- */
+/** Gathers stored cells into a region of shown ones. */
+export class Merger {
+  /** The stored rows and columns that are needed. */
+  readonly top: number;
+  readonly bottom: number;
+  readonly left: number;
+  readonly right: number;
+  readonly #region: Region;
+  readonly #rowOf: Int32Array;
+  readonly #columnOf: Int32Array;
+  readonly #sums: Float64Array;
+  /** Stored queries of each row; those of which nothing is left are no part of a mean. */
+  readonly #queries: Float64Array;
+  readonly #isEmptyRow: (row: number) => boolean;
+
+  constructor(rows: Axis, columns: Axis, region: Region, isEmptyRow: (row: number) => boolean) {
+    const span = (axis: Axis, first: number, count: number): [number, number] => [
+      spanOf(axis, first)[0],
+      spanOf(axis, first + count - 1)[1],
+    ];
+    [this.top, this.bottom] = span(rows, region.row, region.rows);
+    [this.left, this.right] = span(columns, region.column, region.columns);
+    this.#region = region;
+    this.#isEmptyRow = isEmptyRow;
+    this.#rowOf = places(rows, region.row, this.top, this.bottom);
+    this.#columnOf = places(columns, region.column, this.left, this.right);
+    this.#sums = new Float64Array(region.rows * region.columns);
+    this.#queries = new Float64Array(region.rows);
+    for (let q = this.top; q < this.bottom; ++q) {
+      if (!isEmptyRow(q)) ++this.#queries[this.#rowOf[q - this.top]!]!;
+    }
+  }
+
+  /** Adds what is needed of a block that begins at a stored row and column. */
+  add(block: Block, firstRow: number, firstColumn: number): void {
+    const [top, left] = [this.top, this.left];
+    const [fromQ, toQ] = [Math.max(top, firstRow), Math.min(this.bottom, firstRow + block.rows)];
+    const fromK = Math.max(left, firstColumn);
+    const toK = Math.min(this.right, firstColumn + block.columns);
+    for (let q = fromQ; q < toQ; ++q) {
+      if (this.#isEmptyRow(q)) continue;
+      const line = this.#rowOf[q - top]! * this.#region.columns;
+      const source = (q - firstRow) * block.columns - firstColumn;
+      for (let k = fromK; k < toK; ++k) {
+        this.#sums[line + this.#columnOf[k - left]!]! += block.values[source + k]!;
+      }
+    }
+  }
+
+  /** NaN in rows of which nothing is left. */
+  values(): Float32Array<ArrayBuffer> {
+    const { columns } = this.#region;
+    return Float32Array.from(
+      this.#sums,
+      (sum, at) => sum / this.#queries[Math.floor(at / columns)]!,
+    );
+  }
+}
+
+/** The block of words that begins at (row, column), from tiles of pieces; null while one is on its way. */
 export function mergedBlock(
   rows: Axis,
   columns: Axis,
@@ -29,37 +93,19 @@ export function mergedBlock(
 ): Block | null {
   const height = Math.min(TILE, rows.count - row);
   const width = Math.min(TILE, columns.count - column);
-  const [top, bottom] = [spanOf(rows, row)[0], spanOf(rows, row + height - 1)[1]];
-  const [left, right] = [spanOf(columns, column)[0], spanOf(columns, column + width - 1)[1]];
-  const rowOf = places(rows, row, top, bottom);
-  const columnOf = places(columns, column, left, right);
-  const sums = new Float64Array(height * width);
-  const queries = new Float64Array(height);
-  for (let q = top; q < bottom; ++q) if (!isEmptyRow(q)) ++queries[rowOf[q - top]!]!;
-
+  const merger = new Merger(
+    rows,
+    columns,
+    { row, rows: height, column, columns: width },
+    isEmptyRow,
+  );
   let complete = true;
-  for (let tileRow = Math.floor(top / TILE); tileRow * TILE < bottom; ++tileRow) {
-    for (let tileColumn = Math.floor(left / TILE); tileColumn * TILE < right; ++tileColumn) {
-      const block = tileAt(tileRow, tileColumn);
+  for (let r = Math.floor(merger.top / TILE); r * TILE < merger.bottom; ++r) {
+    for (let c = Math.floor(merger.left / TILE); c * TILE < merger.right; ++c) {
+      const block = tileAt(r, c);
       if (!block) complete = false;
-      else addTile(block, tileRow * TILE, tileColumn * TILE);
+      else merger.add(block, r * TILE, c * TILE);
     }
   }
-  if (!complete) return null;
-  const values = Float32Array.from(sums, (sum, at) => sum / queries[Math.floor(at / width)]!);
-  return { values, rows: height, columns: width };
-
-  function addTile(block: Block, firstRow: number, firstColumn: number): void {
-    const [fromQ, toQ] = [Math.max(top, firstRow), Math.min(bottom, firstRow + block.rows)];
-    const fromK = Math.max(left, firstColumn);
-    const toK = Math.min(right, firstColumn + block.columns);
-    for (let q = fromQ; q < toQ; ++q) {
-      if (isEmptyRow(q)) continue;
-      const line = rowOf[q - top]! * width;
-      const source = (q - firstRow) * block.columns - firstColumn;
-      for (let k = fromK; k < toK; ++k) {
-        sums[line + columnOf[k - left]!]! += block.values[source + k]!;
-      }
-    }
-  }
+  return complete ? { values: merger.values(), rows: height, columns: width } : null;
 }

@@ -14,11 +14,15 @@ export function sinkFactors(
   sink: ArrayLike<number>,
   learned: ArrayLike<number> | null,
 ): Float32Array {
-  return Float32Array.from(sink, (mass, row) => {
-    const left = 1 - mass - (learned?.[row] ?? 0);
-    return left > 1e-6 ? 1 / left : NaN;
-  });
+  return Float32Array.from(sink, (mass, row) => restFactor(1 - mass - (learned?.[row] ?? 0)));
 }
+
+/** The factor that makes what is left of a row sum to one. */
+export const restFactor = (left: number): number => (left > 1e-6 ? 1 / left : NaN);
+
+/** Whether nothing is left of a row without its first key. */
+export const nothingLeft = ({ rowFactor }: Transform, row: number): boolean =>
+  Number.isNaN(rowFactor?.[row] ?? 1);
 
 /** What stands for several cells: their largest, their mean, or the one farthest from 0. */
 export type Pool = 'max' | 'mean' | 'farthest';

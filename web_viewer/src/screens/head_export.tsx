@@ -1,38 +1,36 @@
-/** Exports of the Head screen: pictures drawn anew, and the stored numbers of what is seen. */
+/** Exports of the Head screen: pictures drawn anew, and the numbers of what is seen or stored. */
 
+import { effect } from '@preact/signals';
 import { drawColorBar, drawFigure, figureLayout } from '../draw/figure';
 import { LIGHT_INK } from '../draw/ink';
+import { isMasked } from '../draw/paint';
 import type { Pen } from '../draw/pen';
-import { spanOf, type Axis } from '../model/axis';
+import { positionsAt } from '../model/axis';
 import { nameOf } from '../model/heads';
 import { short } from '../model/numbers';
-import { indicesOf, positionOf, type Positions } from '../model/positions';
 import { safeText } from '../model/tokens';
-import { dataVersion, keyAxis, queryAxis } from '../state/cells';
-import { mapScale, scaleWords } from '../state/colors';
-import { csvField, download, downloadSvg, svgPen } from '../state/export';
 import {
-  mapTable,
-  mayWrite,
-  type Region,
-  type TableFormat,
-  type TableOptions,
-} from '../state/export_map';
-import { extent, keyPieces, keyTexts, queryPieces, queryTexts, viewport } from '../state/focus';
-import { blendName, drawnMaps, headMap, pool, storedValue } from '../state/map';
+  dataVersion,
+  emptyRows,
+  isMerged,
+  maskRule,
+  shownValue,
+  transform,
+  transformPending,
+} from '../state/cells';
+import { mapScale, scaleWords } from '../state/colors';
+import { download, downloadSvg, svgPen } from '../state/export';
+import type { TableFormat } from '../state/export_map';
+import { extent, keyPieces, queryPieces, selectedColumns, selectedRows } from '../state/focus';
+import { blendName, drawnMaps, headMap, isBlend, pool } from '../state/map';
+import { restSums } from '../state/row_sums';
 import { arrivals } from '../state/tiles';
-import { view } from '../state/view';
 import { say, mainRun, prompt, stack } from '../state/workspace';
 import { copyText, Pick } from '../ui/controls';
 import { figureContent, painter } from './head_map';
+import { baseName, regionName, seenName, seenTable, storedTable, tableOf } from './head_tables';
 
 const CAPTION = 58;
-
-function baseName(): string {
-  const file = mainRun.peek()?.summary.name.replace(/\.h5$/, '') ?? 'map';
-  const at = headMap.peek();
-  return `${file}-${prompt.peek()?.id}-${at ? nameOf(at.head) : ''}`;
-}
 
 function captionLines(): [string, string] {
   const run = mainRun.peek()!;
@@ -77,6 +75,19 @@ function drawAll(pen: Pen, ratio: number): boolean {
   return true;
 }
 
+/** Waits for what the file keeps of rows, if that decides what is drawn. */
+async function settled(): Promise<void> {
+  if (!transformPending.peek()) return;
+  say('Waiting for the rest of the map …');
+  await new Promise<void>((resolve) => {
+    const stop = effect(() => {
+      if (transformPending.value) return;
+      queueMicrotask(() => stop());
+      resolve();
+    });
+  });
+}
+
 /** Draws again with every tile that comes, until all are there. */
 async function drawWhole(draw: () => boolean): Promise<boolean> {
   const shown = dataVersion.peek();
@@ -104,19 +115,21 @@ function bottomOf(): number {
 
 /** A picture of what is seen, at 1, 2 or 4 times the size. */
 export async function exportPng(ratio: number): Promise<void> {
+  await settled();
   const canvas = document.createElement('canvas');
   canvas.width = SIZE.width * ratio;
   canvas.height = (bottomOf() + CAPTION) * ratio;
   const context = canvas.getContext('2d')!;
   context.scale(ratio, ratio);
-  const name = `${baseName()}.png`;
+  const name = `${seenName()}${regionName(seenTable())}${ratio > 1 ? `-${ratio}x` : ''}.png`;
   if (!(await drawWhole(() => drawAll(context, ratio)))) return;
   canvas.toBlob((blob) => blob && download(name, blob), 'image/png');
 }
 
 /** The same with axes and text as vectors; the map is one picture at its own resolution. */
 async function exportSvg(): Promise<void> {
-  const name = `${baseName()}.svg`;
+  await settled();
+  const name = `${seenName()}${regionName(seenTable())}.svg`;
   let pen = svgPen(SIZE.width, bottomOf() + CAPTION);
   const whole = await drawWhole(() => {
     pen = svgPen(SIZE.width, bottomOf() + CAPTION);
@@ -125,55 +138,18 @@ async function exportSvg(): Promise<void> {
   if (whole) downloadSvg(name, pen);
 }
 
-/** Stored rows and columns of what is seen. */
-function visibleRegion(): Region {
-  const see = viewport.peek();
-  const span = (axis: Axis, begin: number, size: number): [number, number] => {
-    const last = Math.min(axis.count, Math.ceil(begin + size)) - 1;
-    const first = spanOf(axis, Math.floor(begin))[0];
-    return [first, spanOf(axis, last)[1] - first];
-  };
-  const [row, rows] = span(queryAxis.peek(), see.y, see.height);
-  const [column, columns] = span(keyAxis.peek(), see.x, see.width);
-  return { row, rows, column, columns };
+async function exportSeen(format: TableFormat): Promise<void> {
+  await settled();
+  const table = seenTable();
+  const name = `${seenName()}${regionName(table)}.${format}`;
+  const blob = await tableOf(table, format);
+  if (blob) download(name, blob);
 }
 
-function wholeRegion(): Region {
-  const [, rows, columns] = headMap.peek()!.map.shape;
-  return { row: 0, rows, column: 0, columns };
-}
-
-/** Position and token of stored rows and columns, exact stored values: words are not put together. */
-function tableOptions(region: Region, format: TableFormat): TableOptions {
-  const [queries, keys] = [queryTexts.peek(), keyTexts.peek()];
-  const { queryPositions, keyPositions } = headMap.peek()!.map;
-  // A tab or line break inside a token would shift a table; labels have symbols for both.
-  const field = format === 'csv' ? csvField : String;
-  const separator = format === 'csv' ? ',' : '\t';
-  const titles = ['query', 'query token'];
-  for (let k = region.column; k < region.column + region.columns; ++k) {
-    const position = positionOf(keyPositions, k);
-    titles.push(field(`${position} ${keys[position] ?? ''}`));
-  }
-  return {
-    format,
-    title: titles.join(separator),
-    head: (row) => {
-      const position = positionOf(queryPositions, row);
-      return `${position}${separator}${field(queries[position] ?? '')}${separator}`;
-    },
-  };
-}
-
-async function tableOf(region: Region, format: TableFormat): Promise<Blob | null> {
-  const run = mainRun.peek();
-  if (!run || !mayWrite(region, format)) return null;
-  return mapTable(run.file, drawnMaps.peek(), region, tableOptions(region, format));
-}
-
-async function exportTable(region: Region, format: TableFormat): Promise<void> {
-  const name = `${baseName()}.${format}`;
-  const blob = await tableOf(region, format);
+async function exportStored(whole: 'whole' | 'in view', format: TableFormat): Promise<void> {
+  const table = storedTable(whole);
+  const name = `${baseName()}-stored${regionName(table)}.${format}`;
+  const blob = await tableOf(table, format);
   if (blob) download(name, blob);
 }
 
@@ -182,12 +158,14 @@ const MAX_COPIED = 1_000_000;
 const MAX_RECORD = 250_000;
 
 async function copyTsv(): Promise<void> {
-  const region = visibleRegion();
+  await settled();
+  const table = seenTable();
+  const { region } = table;
   if (region.rows * region.columns > MAX_COPIED) {
     say('More than a million cells: zoom in, or write a file.');
     return;
   }
-  const blob = await tableOf(region, 'tsv');
+  const blob = await tableOf(table, 'tsv');
   if (blob) void copyText((await blob.text()).trimEnd(), 'Table');
 }
 
@@ -199,39 +177,57 @@ async function sha256(text: string): Promise<string | null> {
   return Array.from(hash, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** The selection, else what is seen, with where it comes from. */
+/** The number of a cell as tables hold it: 0 behind the mask, null while it is being read. */
+function drawnNumber(row: number, column: number): number | null {
+  if (emptyRows.peek()?.[row] === 1) return NaN;
+  return isMasked(maskRule.peek(), row, column) ? 0 : shownValue(row, column);
+}
+
+/** What was done to the stored weights. */
+function shownModes() {
+  const { hideFirst, keyFactor } = transform.peek();
+  const sums = restSums.peek() ? 'sums of stored rows' : 'statistics of rows';
+  return {
+    first_token: hideFirst ? 'left out' : 'kept',
+    rows_rescaled_by: hideFirst ? sums : null,
+    weighed_by_value: keyFactor !== null,
+    words: isMerged.peek() ? 'sums over keys, means over queries' : null,
+  };
+}
+
+/** The selection, else what is seen, as it is drawn and with where it comes from. */
 async function exportJson(): Promise<void> {
+  await settled();
   const run = mainRun.peek();
   const at = headMap.peek();
   if (!run || !at) return;
-  const region = visibleRegion();
-  const range = (first: number, count: number) =>
-    Array.from({ length: count }, (_, i) => first + i);
-  const chosen = (
-    wanted: readonly number[],
-    stored: Positions,
-    [first, count]: [number, number],
-  ) => (wanted.length > 0 ? [...indicesOf(stored, wanted)] : range(first, count));
-  const { queryPositions, keyPositions } = at.map;
-  const rows = chosen(view.queries.peek(), queryPositions, [region.row, region.rows]);
-  const columns = chosen(view.keys.peek(), keyPositions, [region.column, region.columns]);
+  const table = seenTable();
+  const { region } = table;
+  const chosen = (wanted: readonly number[], first: number, count: number): readonly number[] =>
+    wanted.length > 0 ? wanted : Array.from({ length: count }, (_, i) => first + i);
+  const rows = chosen(selectedRows.peek(), region.row, region.rows);
+  const columns = chosen(selectedColumns.peek(), region.column, region.columns);
   if (rows.length * columns.length > MAX_RECORD) {
     say('More than 250,000 cells: select some or zoom in, or write a CSV or NPY file.');
     return;
   }
-  const name = `${baseName()}.json`;
+  const name = `${seenName()}.json`;
   const text = prompt.peek()?.text ?? '';
   const maps = drawnMaps.peek().map((drawn) => nameOf(drawn.head));
-  const values: (number | null)[][] = [];
-  for (const row of rows) values.push(columns.map((column) => storedValue(row, column)));
+  const values = rows.map((row) => columns.map((column) => drawnNumber(row, column)));
   if (values.some((line) => line.includes(null))) {
     // What was missing has been asked for by that.
-    const whole = () => rows.every((r) => columns.every((c) => storedValue(r, c) !== null));
+    const whole = () => rows.every((r) => columns.every((c) => drawnNumber(r, c) !== null));
     return (await drawWhole(whole)) ? exportJson() : undefined;
   }
   const { root, model, name: file } = run.summary;
-  const position = (stored: Positions) => (index: number) => positionOf(stored, index);
-  const [queries, keys] = [rows.map(position(queryPositions)), columns.map(position(keyPositions))];
+  // Of a word the positions and texts of its pieces.
+  const each = <Of,>(list: readonly Of[]): Of | readonly Of[] =>
+    isMerged.peek() ? list : list[0]!;
+  const [queries, keys] = [
+    rows.map((row) => positionsAt(table.cells.rows, row)),
+    columns.map((column) => positionsAt(table.cells.columns, column)),
+  ];
   const record = {
     file,
     run_id: root.run_id,
@@ -248,11 +244,12 @@ async function exportJson(): Promise<void> {
     index: at.index,
     stored_as: at.map.mapDtype,
     heads: maps,
-    made_of_heads: maps.length > 1 ? view.trayMode.peek() : null,
-    queries,
-    keys,
-    query_tokens: queries.map((q) => queryPieces.peek()[q]),
-    key_tokens: keys.map((k) => keyPieces.peek()[k]),
+    made_of_heads: isBlend.peek() ? blendName() : null,
+    shown: shownModes(),
+    queries: queries.map(each),
+    keys: keys.map(each),
+    query_tokens: queries.map((list) => each(list.map((q) => queryPieces.peek()[q] ?? ''))),
+    key_tokens: keys.map((list) => each(list.map((k) => keyPieces.peek()[k] ?? ''))),
     values,
   };
   // What is not a number has no place in JSON otherwise.
@@ -267,12 +264,14 @@ const ACTIONS: Record<string, { label: string; run: () => Promise<void> }> = {
   png2: { label: 'PNG, 2×', run: () => exportPng(2) },
   png4: { label: 'PNG, 4×', run: () => exportPng(4) },
   svg: { label: 'SVG', run: exportSvg },
-  csv: { label: 'CSV of what is seen', run: () => exportTable(visibleRegion(), 'csv') },
-  npy: { label: 'NPY of what is seen', run: () => exportTable(visibleRegion(), 'npy') },
-  csvAll: { label: 'CSV of the whole map', run: () => exportTable(wholeRegion(), 'csv') },
-  npyAll: { label: 'NPY of the whole map', run: () => exportTable(wholeRegion(), 'npy') },
-  json: { label: 'JSON with provenance', run: exportJson },
-  tsv: { label: 'Copy as table', run: copyTsv },
+  csv: { label: 'CSV of what is seen', run: () => exportSeen('csv') },
+  npy: { label: 'NPY of what is seen', run: () => exportSeen('npy') },
+  tsv: { label: 'Copy what is seen', run: copyTsv },
+  json: { label: 'JSON of what is seen', run: exportJson },
+  csvStored: { label: 'CSV, stored, in view', run: () => exportStored('in view', 'csv') },
+  npyStored: { label: 'NPY, stored, in view', run: () => exportStored('in view', 'npy') },
+  csvAll: { label: 'CSV, stored, whole map', run: () => exportStored('whole', 'csv') },
+  npyAll: { label: 'NPY, stored, whole map', run: () => exportStored('whole', 'npy') },
 };
 
 export function ExportMenu() {

@@ -45,6 +45,7 @@ import { colorVersion, mapScale, mapTable } from '../state/colors';
 import { faultyRows, firstMissing } from '../state/faults';
 import { headMap, isBlend, pool, prefetchNext, preview } from '../state/map';
 import { currentRows } from '../state/rows';
+import { canSumRows } from '../state/row_sums';
 import { viewStatus } from '../state/status';
 import { arrivals } from '../state/tiles';
 import { choose } from '../state/view';
@@ -149,6 +150,9 @@ function reportParts(done: DrawReport): string[] {
   if (empty > 0) parts.push(`${plural(empty, 'row')} all on the first token (hatched)`);
   if (transform.value.keyFactor) {
     parts.push(`weight × length of value, up to ${short(mapScale.value.high)}`);
+  }
+  if (transform.value.hideFirst && !canSumRows.value) {
+    parts.push('rows rescaled by their statistics: they sum to 1 but for rounding');
   }
   if (done.factor > 1 && shownTransform.value !== RAW) {
     const near = pool.value === 'mean' ? 'approximate' : 'upper bounds';

@@ -6,7 +6,9 @@ import { mergedBlock } from '../draw/merge';
 import { TILE } from '../draw/heat_map';
 import { isMasked, type MaskRule } from '../draw/paint';
 import {
+  nothingLeft,
   RAW,
+  restFactor,
   sinkFactors,
   transformBlock,
   transformed,
@@ -18,7 +20,8 @@ import { pick, positionOf, type Positions } from '../model/positions';
 import { wordNumbers } from '../model/words';
 import type { Tokens } from '../format/types';
 import { drawnLevels, drawnMaps, drawnTile, headMap, isBlend, storedValue } from './map';
-import { currentRows } from './rows';
+import { currentRows, type RowData } from './rows';
+import { canSumRows, restSums } from './row_sums';
 import { view } from './view';
 import { mainRun, prompt, stack } from './workspace';
 
@@ -65,6 +68,17 @@ export const isMerged = computed<boolean>(
   () => queryAxis.value.begin !== null || keyAxis.value.begin !== null,
 );
 
+/** By position: from the stored rows themselves where they are at hand, else from their statistics. */
+function firstKeyFactors(sink: Float32Array, rows: RowData): Float32Array {
+  const factors = sinkFactors(sink, rows.columns.get('learned_sink') ?? null);
+  const stored = headMap.value?.map.queryPositions ?? null;
+  restSums.value?.forEach((sum, row) => {
+    // A row with a cell that is not a number has no sum.
+    if (!Number.isNaN(sum)) factors[positionOf(stored, row)] = restFactor(sum);
+  });
+  return factors;
+}
+
 /** The transform by positions, for what the file keeps of every query: strongest keys, sums. */
 export const fullTransform = computed<Transform>(() => {
   if (isBlend.value) return RAW;
@@ -72,12 +86,15 @@ export const fullTransform = computed<Transform>(() => {
   const sink = rows?.columns.get('sink');
   const hideFirst = !view.sink.value && sink !== undefined;
   const keyFactor = view.valueWeighted.value ? (rows?.valueNorm ?? null) : null;
-  if (!hideFirst && !keyFactor) return RAW;
-  return {
-    hideFirst,
-    rowFactor: hideFirst ? sinkFactors(sink, rows?.columns.get('learned_sink') ?? null) : null,
-    keyFactor,
-  };
+  if (!rows || (!hideFirst && !keyFactor)) return RAW;
+  return { hideFirst, rowFactor: hideFirst ? firstKeyFactors(sink, rows) : null, keyFactor };
+});
+
+/** Whether what was asked for is drawn only when more has been read. */
+export const transformPending = computed<boolean>(() => {
+  if (isBlend.value || (view.sink.value && !view.valueWeighted.value)) return false;
+  if (!currentRows.value) return true;
+  return fullTransform.value.hideFirst && canSumRows.value && restSums.value === null;
 });
 
 /** The same by rows and columns that are stored. */
@@ -94,7 +111,7 @@ export const transform = computed<Transform>(() => {
 });
 
 /** Whether nothing is left of a stored row without its first key. */
-const isEmptyRow = (row: number): boolean => Number.isNaN(transform.value.rowFactor?.[row] ?? 1);
+const isEmptyRow = (row: number): boolean => nothingLeft(transform.value, row);
 
 /** Rows that are shown of which nothing is left; null if there is none. */
 export const emptyRows = computed<Uint8Array | null>(() => {
@@ -134,6 +151,7 @@ export const dataVersion = computed<string>(() => {
   }
   if (transform.value !== RAW) {
     parts.push(currentRows.value?.key, view.sink.value, view.valueWeighted.value);
+    parts.push(restSums.value !== null);
   }
   if (isMerged.value) parts.push('words');
   return parts.join('|');

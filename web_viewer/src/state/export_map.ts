@@ -1,20 +1,25 @@
-/** The stored numbers of a map as a file: read band by band, so that the page stays alive. */
+/** The numbers of a map as a file: read band by band, so that the page stays alive. */
 
 import { signal } from '@preact/signals';
 import { isStale } from '../io/errors';
 import type { RunReader } from '../io/run_file';
 import { TILE } from '../draw/heat_map';
+import { Merger, type Region } from '../draw/merge';
+import { isMasked, type MaskRule } from '../draw/paint';
+import { nothingLeft, transformBlock, type Transform } from '../draw/transform';
+import { spanOf, type Axis } from '../model/axis';
 import { bytes } from '../model/numbers';
 import { npyHeader } from './export';
 import { blended, type HeadMap } from './map';
 import { client, failWith, say } from './workspace';
 
-/** Stored rows and columns. */
-export interface Region {
-  row: number;
-  rows: number;
-  column: number;
-  columns: number;
+/** Which cells a table has, and what becomes of the stored weights in them. */
+export interface TableCells {
+  rows: Axis;
+  columns: Axis;
+  transform: Transform;
+  /** Cells behind it are 0, whatever is stored there; null for what is stored. */
+  mask: MaskRule | null;
 }
 
 export type TableFormat = 'csv' | 'tsv' | 'npy';
@@ -58,26 +63,50 @@ export function cancelExport(): boolean {
   return true;
 }
 
-/** Rows of the stored maps, or of what is made of several. */
+/** The longest run of rows from `row` on whose stored rows end with a tile, so that none is read twice. */
+function bandRows(axis: Axis, row: number, end: number): number {
+  const tileEnd = (Math.floor(spanOf(axis, row)[0] / TILE) + 1) * TILE;
+  let next = row + 1;
+  while (next < end && spanOf(axis, next)[1] <= tileEnd) ++next;
+  return next - row;
+}
+
+/** Some rows of a table, from the stored maps. */
 async function band(
   file: RunReader,
   maps: readonly HeadMap[],
+  cells: TableCells,
   region: Region,
-  row: number,
-  rows: number,
 ): Promise<Float32Array<ArrayBuffer>> {
+  const { rows, columns, transform, mask } = cells;
   const options = { lane: LANE, priority: -1 };
+  const merger = new Merger(rows, columns, region, (row) => nothingLeft(transform, row));
+  const { top, bottom, left, right } = merger;
+  const size = { rows: bottom - top, columns: right - left };
   const read = await Promise.all(
     maps.map(({ map, index }) => {
-      const slab = { start: [index, row, region.column], count: [1, rows, region.columns] };
+      const slab = { start: [index, top, left], count: [1, size.rows, size.columns] };
       return file.numbers(map.path, slab, options);
     }),
   );
   const [first] = read;
-  if (read.length === 1) return Float32Array.from(first!.values);
-  return Float32Array.from(first!.values, (_, at) =>
-    blended(read.map(({ values }) => values[at]!)),
+  const stored = Float32Array.from(first!.values, (value, at) =>
+    read.length === 1 ? value : blended(read.map(({ values }) => values[at]!)),
   );
+  merger.add(transformBlock(transform, { ...size, values: stored }, top, left, 1), top, left);
+  const out = merger.values();
+  if (mask) leaveOutMasked(out, mask, region);
+  return out;
+}
+
+function leaveOutMasked(values: Float32Array, mask: MaskRule, region: Region): void {
+  for (let row = 0; row < region.rows; ++row) {
+    if (mask.emptyRows?.[region.row + row] === 1) continue;
+    for (let column = 0; column < region.columns; ++column) {
+      if (!isMasked(mask, region.row + row, region.column + column)) continue;
+      values[row * region.columns + column] = 0;
+    }
+  }
 }
 
 async function textOf(
@@ -107,6 +136,7 @@ async function textOf(
 export async function mapTable(
   file: RunReader,
   maps: readonly HeadMap[],
+  cells: TableCells,
   region: Region,
   options: TableOptions,
 ): Promise<Blob | null> {
@@ -120,12 +150,11 @@ export async function mapTable(
   ];
   const end = region.row + region.rows;
   try {
-    // Bands end where stored tiles do, so that none is read twice.
     for (let row = region.row; row < end;) {
-      const rows = Math.min(end, (Math.floor(row / TILE) + 1) * TILE) - row;
+      const rows = bandRows(cells.rows, row, end);
       const done = Math.floor((100 * (row - region.row)) / region.rows);
       exportProgress.value = `${format.toUpperCase()}: ${done} % written (Esc stops)`;
-      const values = await band(file, maps, region, row, rows);
+      const values = await band(file, maps, cells, { ...region, row, rows });
       if (format === 'npy') parts.push(values);
       else parts.push(...(await textOf(values, row, region.columns, options)));
       row += rows;

@@ -2,15 +2,16 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { withViewer, type Viewer } from '../support/browser';
-import { capture, h5py, positions, without, writtenByH5py } from '../support/fixtures';
-
-async function exported(viewer: Viewer, kind: string): Promise<{ path: string; name: string }> {
-  const waiting = viewer.page.waitForEvent('download');
-  await viewer.page.getByLabel('Export').selectOption(kind);
-  const download = await waiting;
-  return { path: await download.path(), name: download.suggestedFilename() };
-}
+import { withViewer } from '../support/browser';
+import {
+  capture,
+  csvOf,
+  h5py,
+  numpy,
+  positions,
+  without,
+  writtenByH5py,
+} from '../support/fixtures';
 
 /** Reads a map and its tokens. */
 const MAP = `
@@ -27,15 +28,6 @@ const stored = (path: string, layer: number, index: number) =>
     String(index),
   );
 
-const numpy = (path: string) =>
-  h5py<number[][]>('print(json.dumps(np.load(sys.argv[1]).astype("f8").tolist()))', path);
-
-const csvOf = (path: string) =>
-  h5py<string[][]>(
-    'import csv; print(json.dumps(list(csv.reader(open(sys.argv[1], encoding="utf-8", newline="")))))',
-    path,
-  );
-
 test(
   'tables hold tokens, positions and every stored digit, of the window or of the whole map',
   { skip: without('command', 'python') },
@@ -45,11 +37,11 @@ test(
       await viewer.open([capture()], '#v=1&s=head&h=1.7&z=1,2,6,7');
       await viewer.value(3, 2);
       const seen = map.slice(2, 9).map((row) => row.slice(1, 7));
-      assert.deepEqual(numpy((await exported(viewer, 'npy')).path), seen);
-      const whole = await exported(viewer, 'npyAll');
-      assert.equal(whole.name, 'run-p000000-1.7.npy');
+      assert.deepEqual(numpy((await viewer.exported('npy')).path), seen);
+      const whole = await viewer.exported('npyAll');
+      assert.equal(whole.name, 'run-p000000-1.7-stored.npy');
       assert.deepEqual(numpy(whole.path), map);
-      const [title, ...lines] = csvOf((await exported(viewer, 'csv')).path);
+      const [title, ...lines] = csvOf((await viewer.exported('csv')).path);
       assert.deepEqual(title!.slice(0, 4), ['query', 'query token', '1 Words', '2 :']);
       assert.deepEqual(
         lines.map((line) => line.slice(0, 2).join(' ')),
@@ -75,7 +67,7 @@ test(
     withViewer(async (viewer) => {
       await viewer.open([positions()], '#v=1&s=head&h=1.7');
       await viewer.value(0, 0);
-      const [, ...lines] = csvOf((await exported(viewer, 'csvAll')).path);
+      const [, ...lines] = csvOf((await viewer.exported('csvAll')).path);
       assert.deepEqual(
         lines.map(([position]) => position),
         ['2', '5', '6', '7'],
@@ -90,13 +82,20 @@ test(
     withViewer(async (viewer) => {
       await viewer.open([capture()], '#v=1&s=head&h=1.7');
       const widths: number[] = [];
+      const names: string[] = [];
       for (const kind of ['png1', 'png2', 'png4']) {
-        const png = readFileSync((await exported(viewer, kind)).path);
+        const file = await viewer.exported(kind);
+        const png = readFileSync(file.path);
+        names.push(file.name);
         assert.equal(png.subarray(1, 4).toString(), 'PNG');
         widths.push(png.readUInt32BE(16));
       }
       assert.deepEqual(widths, [900, 1800, 3600]);
-      const svg = readFileSync((await exported(viewer, 'svg')).path, 'utf8');
+      assert.deepEqual(
+        names,
+        ['', '-2x', '-4x'].map((size) => `run-p000000-1.7-seen${size}.png`),
+      );
+      const svg = readFileSync((await viewer.exported('svg')).path, 'utf8');
       assert.match(svg, />·river<\/text>/);
       assert.match(svg, /head 1\.7, self attention/);
       assert.equal(svg.match(/<image /g)!.length, 1);
@@ -116,9 +115,10 @@ test(
 test('a selection as JSON says where it comes from', { skip: without('command', 'python') }, () =>
   withViewer(async (viewer) => {
     await viewer.open([capture()], '#v=1&s=head&h=1.7&q=5,8&j=1-3');
-    const record = JSON.parse(
-      readFileSync((await exported(viewer, 'json')).path, 'utf8'),
-    ) as Record<string, unknown>;
+    const record = JSON.parse(readFileSync((await viewer.exported('json')).path, 'utf8')) as Record<
+      string,
+      unknown
+    >;
     const { map, tokens } = stored(capture(), 1, 7);
     assert.deepEqual(
       [record.queries, record.keys],
@@ -175,7 +175,7 @@ test(
       const path = broad('broad.h5', 4096);
       await viewer.open([path], '#v=1&s=head&h=0.0');
       await page.getByLabel('Export').waitFor();
-      const file = await exported(viewer, 'npyAll');
+      const file = await viewer.exported('npyAll');
       assert.match(asked[0]!, /^Write 4096 × 4096 cells, about 67 MB\?$/);
       const same = h5py<boolean>(
         `with h5py.File(sys.argv[1]) as f:

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { withViewer, type Viewer } from '../support/browser';
-import { capture, h5py, without, writtenByH5py } from '../support/fixtures';
+import { capture, csvOf, h5py, long, numpy, without, writtenByH5py } from '../support/fixtures';
 
 /** Waits until every cell of a map is read, and returns what is drawn; null where masked. */
 async function shownMap(viewer: Viewer, rows: number, columns: number) {
@@ -128,6 +129,142 @@ for (const words of [false, true]) {
     }
   }
 }
+
+/** Whether a table holds these numbers, to the rounding of 32 bits; what is left out is 0. */
+function assertTable(table: (number | null)[][], wanted: (number | null)[][], what: string): void {
+  assert.deepEqual([table.length, table[0]!.length], [wanted.length, wanted[0]!.length], what);
+  table.forEach((row, q) =>
+    row.forEach((cell, k) => {
+      const right = wanted[q]![k]!;
+      const same = right === null ? cell === null : Math.abs(cell! - right) < 2e-6;
+      assert.ok(same, `${what} at ${q},${k}: ${cell}, not ${right}`);
+    }),
+  );
+}
+
+const numberOr = (text: unknown): number | null =>
+  Number.isNaN(Number(text)) ? null : Number(text);
+
+test(
+  'what is exported as seen is what is seen, and what is stored is called so',
+  { skip: without('python') },
+  () =>
+    withViewer(async (viewer) => {
+      const { page } = viewer;
+      await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+      const stored = h5py<number[][]>(
+        `with h5py.File(sys.argv[1]) as f:
+    print(json.dumps(f["prompts/p000000/cache/blocks.0.attn.hook_pattern"][1].astype("f8").tolist()))`,
+        pieces(),
+      );
+      const names = new Set<string>();
+      for (let mode = 0; mode < 8; ++mode) {
+        const [words, hide, value] = [mode & 1, mode & 2, mode & 4].map((bit) => bit > 0);
+        const flags = `${words ? '&wd=1' : ''}${hide ? '&sink=0' : ''}${value ? '&vw=1' : ''}`;
+        await viewer.open([pieces()], `#v=1&s=head&h=0.1${flags}`);
+        // Asked for at once: the file that comes is that of what will be seen.
+        const npy = await viewer.exported('npy');
+        const wanted = expected(1, { sink: !hide, value: value!, words: words! });
+        assertTable(numpy(npy.path), wanted, npy.name);
+        const named = [
+          ...(words ? ['words'] : []),
+          ...(hide ? ['without-first'] : []),
+          ...(value ? ['by-value'] : []),
+        ];
+        assert.equal(npy.name, `pieces-p000000-0.1-${['seen', ...named].join('-')}.npy`);
+        names.add(npy.name);
+
+        const [title, ...lines] = csvOf((await viewer.exported('csv')).path);
+        assertTable(
+          lines.map((line) => line.slice(2).map(numberOr)),
+          wanted,
+          'CSV',
+        );
+        assert.equal(title![3], words ? '1–4 Unglaublich,' : '1 Un');
+        assert.deepEqual(lines[1]!.slice(0, 2), words ? ['1–4', 'Unglaublich,'] : ['1', 'Un']);
+        await page.getByLabel('Export').selectOption('tsv');
+        await page.getByText('Table copied').waitFor();
+        const copied = await page.evaluate(() => navigator.clipboard.readText());
+        const cells = copied.split('\n').map((line) => line.split('\t'));
+        assert.deepEqual(cells, [title, ...lines]);
+
+        const json = await viewer.exported('json');
+        assert.equal(json.name, npy.name.replace('.npy', '.json'));
+        const record = JSON.parse(readFileSync(json.path, 'utf8')) as {
+          shown: object;
+          values: unknown[][];
+          queries: unknown[];
+          key_tokens: unknown[];
+        };
+        assertTable(
+          record.values.map((row) => row.map(numberOr)),
+          wanted,
+          'JSON',
+        );
+        assert.deepEqual(record.shown, {
+          first_token: hide ? 'left out' : 'kept',
+          rows_rescaled_by: hide ? 'sums of stored rows' : null,
+          weighed_by_value: value,
+          words: words ? 'sums over keys, means over queries' : null,
+        });
+        assert.deepEqual(record.queries[1], words ? [1, 2, 3, 4] : 1);
+        assert.deepEqual(record.key_tokens[1], words ? ['Un', 'glaub', 'lich', ','] : 'Un');
+
+        // What is stored stays so, whatever is shown.
+        for (const kind of mode === 7 ? ['npyAll', 'npyStored'] : []) {
+          const file = await viewer.exported(kind);
+          assert.equal(file.name, 'pieces-p000000-0.1-stored.npy');
+          assert.deepEqual(numpy(file.path), stored);
+        }
+      }
+      assert.equal(names.size, 8);
+
+      // Of a window, words and all: its cells, with their positions in the name. In a low page a
+      // map is small, and three words fill it.
+      await page.setViewportSize({ width: 1000, height: 480 });
+      await viewer.open([pieces()], '#v=1&s=head&h=0.1&wd=1&sink=0&z=1,2,3,3');
+      await shownMap(viewer, 6, 6);
+      const part = await viewer.exported('npy');
+      const words = expected(1, { sink: false, value: false, words: true });
+      assertTable(
+        numpy(part.path),
+        words.slice(2, 5).map((row) => row.slice(1, 4)),
+        part.name,
+      );
+      assert.match(part.name, /-seen-words-without-first-queries-5-10-keys-1-8\.npy$/);
+      const cut = await viewer.exported('npyStored');
+      assert.match(cut.name, /-stored-queries-5-10-keys-1-8\.npy$/);
+      assert.deepEqual(
+        numpy(cut.path),
+        stored.slice(5, 11).map((row) => row.slice(1, 9)),
+      );
+    }),
+);
+
+test(
+  'rows that are rescaled sum to one however they are stored, or it is said that they may not',
+  { skip: without('command', 'library', 'python') },
+  () =>
+    withViewer(async (viewer) => {
+      for (const head of ['0.0', '1.7', '2.4', '3.5']) {
+        await viewer.open([capture()], `#v=1&s=head&h=${head}&sink=0`);
+        const file = await viewer.exported('npy');
+        for (const [q, row] of numpy(file.path).entries()) {
+          if (row[0] === null) continue;
+          const sum = row.reduce((total: number, cell) => total + cell!, 0);
+          assert.ok(Math.abs(sum - 1) < 1e-6, `${head}, row ${q}: ${sum}`);
+          const drawn = await viewer.page.evaluate(
+            ([at, count]) =>
+              Array.from({ length: count! }, (_, k) => window.__attnscope.shown(at!, k) ?? 0),
+            [q, row.length],
+          );
+          assert.deepEqual(drawn.map(Math.fround), row);
+        }
+      }
+      await viewer.open([long(4096)], '#v=1&s=head&h=0.1&sink=0');
+      await viewer.page.getByText('rows rescaled by their statistics').waitFor();
+    }),
+);
 
 test(
   'words keep positions: in readouts, selections and the address',

@@ -172,6 +172,14 @@ export class Viewer {
     return ((await handle.jsonValue()) as { value: number }).value;
   }
 
+  /** A file that the Export menu of a head writes. */
+  async exported(kind: string): Promise<{ path: string; name: string }> {
+    const waiting = this.page.waitForEvent('download');
+    await this.page.getByLabel('Export').selectOption(kind);
+    const download = await waiting;
+    return { path: await download.path(), name: download.suggestedFilename() };
+  }
+
   async heads(): Promise<Shown> {
     await this.ready();
     // A page that leads on to another has no heads yet.

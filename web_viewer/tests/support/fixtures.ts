@@ -178,6 +178,20 @@ export function writtenByH5py(name: string, code: string): string {
   return path;
 }
 
+/** The numbers of a file of NumPy, those that are none as null. */
+export const numpy = (path: string): (number | null)[][] =>
+  h5py(
+    `a = np.load(sys.argv[1]).astype("f8")
+print(json.dumps([[None if np.isnan(x) else x for x in row] for row in a.tolist()]))`,
+    path,
+  );
+
+export const csvOf = (path: string): string[][] =>
+  h5py(
+    'import csv; print(json.dumps(list(csv.reader(open(sys.argv[1], encoding="utf-8", newline="")))))',
+    path,
+  );
+
 /** Why a test is skipped, or false when it can run. */
 export const without = (...needed: ('command' | 'library' | 'python')[]): string | false => {
   if (needed.includes('command') && !command) return 'ATTNSCOPE_BIN is not set';
