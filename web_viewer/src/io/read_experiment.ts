@@ -1,8 +1,8 @@
 /** One experiment of a file: every array of it, by name. */
 
-import type { ExperimentData } from '../format/types';
+import type { ExperimentData, RunSummary } from '../format/types';
 import { readPackedTokens } from './read_prompt';
-import { orAbsent, type Reading, type RunReader } from './run_file';
+import { orAbsent, orTooLarge, readColumn, type Reading, type RunReader } from './run_file';
 
 /** An array of every prompt, of which the others are the estimates. */
 const SKIPPED = new Set(['per_prompt']);
@@ -72,4 +72,23 @@ export async function readFirstPair(
   ]);
   const short = typeof attributes.corrupt === 'string' ? attributes.corrupt : null;
   return { texts, corrupt: short ?? long?.[0] ?? null };
+}
+
+/** Enough to say of a text whether experiments used it. */
+const MAX_TEXTS = 10_000;
+
+/** Texts of the prompts that the experiments of a file are of. */
+export async function readPromptTexts(
+  file: RunReader,
+  { promptIds, packedPrompts }: RunSummary,
+): Promise<{ texts: string[]; total: number }> {
+  if (packedPrompts > 0) {
+    const count = Math.min(packedPrompts, MAX_TEXTS);
+    const texts = await orTooLarge(readColumn(file, '/prompts/text', count));
+    return { texts: texts ?? [], total: packedPrompts };
+  }
+  const texts = await Promise.all(
+    promptIds.slice(0, MAX_TEXTS).map((id) => orAbsent(file.texts(`/prompts/${id}/text`))),
+  );
+  return { texts: texts.map((text) => text?.[0] ?? ''), total: promptIds.length };
 }

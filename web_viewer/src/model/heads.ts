@@ -42,6 +42,8 @@ export interface HeadSources {
   deviations?: Float32Array | null;
   effects: HeadEffects | null;
   method: number;
+  /** The prompts that effects are of, in words. */
+  measuredOn?: string;
   /** What a lens adds of every head, [layer, head]; null without one. */
   attribution: NumberData | null;
   layerCount: number;
@@ -132,8 +134,9 @@ function attributionColumns(data: NumberData | null, heads: HeadRef[]): Column[]
 }
 
 function effectColumns(sources: HeadSources, found: (HeadEffect | null)[]): Column[] {
-  const { effects, method } = sources;
+  const { effects, method, measuredOn } = sources;
   if (!effects) return [];
+  const on = measuredOn ? `, on ${measuredOn}` : '';
   const how = effects.methods[method] ?? '';
   const unit = effects.headsPerUnit > 1 ? ' of the whole key-value group' : '';
   const what = `Change of ${effects.metric || 'the metric'}${how ? ` by ${how}` : ''}${unit}`;
@@ -153,8 +156,8 @@ function effectColumns(sources: HeadSources, found: (HeadEffect | null)[]): Colu
     deviations: null,
   });
   return [
-    column('effect', 'effect', `${what}: after minus before.`, (value) => value),
-    column('size', 'size of effect', `${what}, without its sign.`, Math.abs),
+    column('effect', 'effect', `${what}: after minus before${on}.`, (value) => value),
+    column('size', 'size of effect', `${what}, without its sign${on}.`, Math.abs),
   ];
 }
 

@@ -12,10 +12,11 @@ import {
 import { numberAttribute, smallestP, stacksOf, textAttribute } from '../model/effects';
 import { modelName } from '../model/join';
 import { pText, short, signed } from '../model/numbers';
-import { experimentTitle, promptsWords, readingNotes } from '../model/result_words';
+import { promptsWords, readingNotes } from '../model/result_words';
 import { resultGrid, type ResultGrid } from '../model/result_grid';
 import { arrayLabel, arraysOf, isSigned, ofUnit, sortedUnits } from '../model/results';
 import { safeText } from '../model/tokens';
+import { namesOf } from '../state/effect_prompts';
 import { choose, view } from '../state/view';
 import { chosenEffects, experiments, mainRun, prompt, stackName } from '../state/workspace';
 import { Absent, Fold, Pick, Snippet, Switch } from '../ui/controls';
@@ -123,17 +124,14 @@ function positionWords(item: Listed): string {
 function Toolbar({ all, item, array, method, layout }: ToolbarProps) {
   const { data, grid } = item;
   const arrays = arraysOf(data);
+  const names = namesOf(all);
   return (
     <div class="toolbar">
       <Pick
         label="Experiment"
         value={item.id}
-        title={safeText(item.run.summary.name)}
-        options={all.map(({ id, run, data: of }) => ({
-          value: id,
-          label: `${experimentTitle(of)}${id === of.name ? '' : ` (${id})`}`,
-          title: run.summary.name,
-        }))}
+        title={names.find(({ id }) => id === item.id)?.name}
+        options={names.map(({ id, name }) => ({ value: id, label: name }))}
         onPick={(experiment) => choose({ experiment, method: 0, array: '', unitSort: '' })}
       />
       {stacksOf(data).length > 1 && <StackPick />}

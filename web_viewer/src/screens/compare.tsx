@@ -29,6 +29,7 @@ import {
   type Side,
   type SideName,
 } from '../state/compare';
+import { chosenPromptsWords } from '../state/effect_prompts';
 import { viewStatus } from '../state/status';
 import { arrivals } from '../state/tiles';
 import { divergingMap } from '../state/theme';
@@ -249,7 +250,7 @@ export function CompareScreen() {
       <p class="banner">
         <strong>Attention is not effect.</strong>{' '}
         {effectSentence(index)
-          ? `For A, ${effectSentence(index)}. `
+          ? `For A, ${effectSentence(index)}. ${chosenPromptsWords.value} `
           : 'No causal result of A is stored. '}
         {!isIdentity.value &&
           `The texts differ; ${view.align.value === 'tokens' ? 'equal tokens' : 'equal positions'} stand beside each other. `}

@@ -10,6 +10,7 @@ import { screenKeys } from '../state/keys';
 import { hasLayerRange } from '../state/colors';
 import { blendName, drawnMaps, headMap, isBlend } from '../state/map';
 import { currentRows } from '../state/rows';
+import { chosenPromptsWords } from '../state/effect_prompts';
 import { shownHead, stepHead } from '../state/selection';
 import { adjust, choose, view } from '../state/view';
 import { mainRun, prompt, results, stack } from '../state/workspace';
@@ -36,7 +37,7 @@ function Banner({ index }: { index: number }) {
               ; verdict: <b>{verdictWords(effect)}</b>
             </>
           )}
-          .
+          . {chosenPromptsWords.value}
         </>
       ) : results.value.length > 0 ? (
         'The open files hold no causal result of this head.'

@@ -2,10 +2,12 @@
 
 import { h5pyMap } from '../model/commands';
 import { nameOf, type Column } from '../model/heads';
+import { countWords } from '../model/effect_prompts';
 import { labelsOf } from '../model/labels';
 import { short } from '../model/numbers';
 import { topPrompts } from '../model/prompts';
 import { safeText } from '../model/tokens';
+import { chosenPrompts } from '../state/effect_prompts';
 import { crosshair, keyTexts, queryAt, queryTexts } from '../state/focus';
 import { table } from '../state/heads';
 import { headMap, isBlend } from '../state/map';
@@ -53,6 +55,12 @@ function StrongestKeys() {
   );
 }
 
+/** What experiments measured of attention is of their own prompts. */
+function measuresOn(): string {
+  const prompts = chosenPrompts.value;
+  return prompts ? `On ${countWords(prompts)}` : 'On the prompts of the experiments';
+}
+
 function Statistics({ index, kind }: { index: number; kind: Column['kind'] }) {
   const columns = [...table.value.columns.values()].filter((column) => column.kind === kind);
   const rows = columns.filter(({ id, values }) => {
@@ -62,7 +70,7 @@ function Statistics({ index, kind }: { index: number; kind: Column['kind'] }) {
   if (rows.length === 0) return null;
   const here = showsMeans.value ? 'Means over prompts' : 'Over all rows of this prompt';
   const of = isBlend.value ? `Head ${nameOf(shownHead.value!)}: ` : '';
-  const title = of + (kind === 'measure' ? 'On the prompts of the experiments' : here);
+  const title = of + (kind === 'measure' ? measuresOn() : here);
   return (
     <section aria-label={title}>
       <h2>{title}</h2>

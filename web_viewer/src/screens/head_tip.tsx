@@ -1,9 +1,11 @@
 /** A small card beside the pointer: what is known of the head under it. */
 
 import type { Size } from '../draw/viewport';
+import { countWords } from '../model/effect_prompts';
 import { labelsOf } from '../model/labels';
 import { nameOf } from '../model/heads';
 import { short } from '../model/numbers';
+import { chosenPrompts } from '../state/effect_prompts';
 import { statistic } from '../state/selection';
 import { table } from '../state/heads';
 
@@ -44,6 +46,9 @@ export function HeadTip({ index, x, y, room }: HeadTipProps) {
         <div>
           {effectSentence(index)}
           {effect.verdict && <b> · {verdictWords(effect)}</b>}
+          {chosenPrompts.value && (
+            <span class="muted"> · on {countWords(chosenPrompts.value)}</span>
+          )}
         </div>
       )}
     </div>

@@ -6,6 +6,7 @@ import type { ExperimentData } from '../format/types';
 import { readExperiment } from '../io/read_experiment';
 import { h5pyLens, lensCommand } from '../model/commands';
 import { modelName } from '../model/join';
+import { namesOf } from '../state/effect_prompts';
 import { choose, view } from '../state/view';
 import { experiments, failWith, mainRun, prompt, type NamedExperiment } from '../state/workspace';
 import { Absent, copyText, Pick, Snippet } from '../ui/controls';
@@ -58,11 +59,7 @@ export function LensScreen() {
           <Pick
             label="Lens"
             value={lens.id}
-            options={all.map(({ id: value, run }) => ({
-              value,
-              label: value,
-              title: run.summary.name,
-            }))}
+            options={namesOf(all).map(({ id: value, name }) => ({ value, label: name }))}
             onPick={(experiment) => choose({ experiment })}
           />
         )}

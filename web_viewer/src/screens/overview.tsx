@@ -15,6 +15,7 @@ import {
   statistic,
   toggleTray,
 } from '../state/selection';
+import { chosenPromptsWords, namesOf } from '../state/effect_prompts';
 import { showsMeans } from '../state/prompts';
 import { adjust, choose, view } from '../state/view';
 import { table } from '../state/heads';
@@ -32,7 +33,6 @@ import {
 } from '../state/workspace';
 import { modelName } from '../model/join';
 import { captureCommand, h5pyStatistic, verdictCommand } from '../model/commands';
-import { experimentTitle } from '../model/result_words';
 import { safeText } from '../model/tokens';
 import { Absent, Fold, Pick, Snippet, Switch } from '../ui/controls';
 import { PairsHelp } from './absent';
@@ -256,6 +256,7 @@ function Selected() {
         {column && `${column.label} ${short(column.values[index]!)}. `}
         {effect ? `${capital(effectSentence(index))}.` : 'No causal result for this head.'}
         {effect?.verdict && ` Verdict: ${verdictWords(effect)}.`}
+        {effect && ` ${chosenPromptsWords.value}`}
       </p>
       <button type="button" class="primary" onClick={() => choose({ screen: 'head' })}>
         Open head {name}
@@ -274,13 +275,15 @@ function EffectPicks() {
   const chosen = chosenEffects.value;
   if (!chosen) return null;
   const { methods, metric, headsPerUnit, otherUnits, withheld } = chosen.effects;
+  const names = namesOf(all);
   return (
     <div class="effect-picks">
       {all.length > 1 && (
         <Pick
           label="Effects of"
+          title={names.find(({ id }) => id === chosen.id)?.name}
           value={chosen.id}
-          options={all.map(({ id, run }) => ({ value: id, label: id, title: run.summary.name }))}
+          options={names.map(({ id, name }) => ({ value: id, label: name }))}
           onPick={(experiment) => choose({ experiment, method: 0, brush: [] })}
         />
       )}
@@ -328,7 +331,10 @@ function NoEffects() {
         <h2>Effects of other parts</h2>
         <p>
           The results that are open are not of single heads:{' '}
-          {others.map(({ data }) => experimentTitle(data)).join(', ')}.
+          {namesOf(others)
+            .map(({ name }) => name)
+            .join('; ')}
+          .
         </p>
         <button type="button" onClick={() => choose({ screen: 'causal' })}>
           Show them

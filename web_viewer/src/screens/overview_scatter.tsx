@@ -19,6 +19,7 @@ import { measureId, nameOf, type Column } from '../model/heads';
 import { plural, pText, short, tabular, tabularSigned } from '../model/numbers';
 import { rankCorrelation } from '../model/rank';
 import { intervalWords } from '../model/result_words';
+import { chosenPromptsWords } from '../state/effect_prompts';
 import {
   brush,
   hasAllPrompts,
@@ -146,6 +147,7 @@ export function PromptsPick({ effects }: { effects: HeadEffects }) {
   return (
     <Pick
       label="Dots of"
+      hideLabel
       title={
         `The ${prompts.measured} prompts on which nothing was chosen, with intervals and ` +
         `verdicts, or all ${prompts.all}, which τ-b compares`
@@ -227,7 +229,9 @@ export function HeadScatter() {
     storedCorrelation(effects, column, chosenMethod.value) ?? shownCorrelation(effects, column);
   return (
     <section class="scatter" aria-label="Statistic against effect">
-      <p class="small">{words}</p>
+      <p class="small">
+        {chosenPromptsWords.value} {words}
+      </p>
       <Canvas
         draw={draw}
         label={`${column.label} against effect. ${words}`}

@@ -5,7 +5,7 @@ import { JoinedFile, joinedSummary } from '../io/joined_file';
 import { isSameRun, shardOf } from '../io/parts';
 import { probe } from '../io/probe';
 import type { Source } from '../io/protocol';
-import { readExperiment } from '../io/read_experiment';
+import { readExperiment, readPromptTexts } from '../io/read_experiment';
 import { RunFile, readSummary } from '../io/run_file';
 import { servedFiles } from '../io/served';
 import { demoSource, insideFiles } from '../io/surroundings';
@@ -120,8 +120,12 @@ export async function openSource(source: Source, name: string): Promise<void> {
     const experiments = await Promise.all(
       summary.experiments.map((experiment) => readExperiment(opened, experiment)),
     );
+    // Without the texts the page says less, and whatever ails them is said where they are shown.
+    const texts =
+      experiments.length > 0 ? await readPromptTexts(opened, summary).catch(() => null) : null;
     const foreign = schema.kind === 'foreign';
-    addRun({ id: newId(), file: opened, summary, source, foreign, experiments, parts: null });
+    const run = { id: newId(), file: opened, summary, source, foreign, experiments, texts };
+    addRun({ ...run, parts: null });
     if (source.kind === 'file') remember(name, source.file.size);
   } catch (error) {
     failWith(name, error);

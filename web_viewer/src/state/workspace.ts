@@ -10,6 +10,7 @@ import { partialWords } from '../io/parts';
 import type { Source } from '../io/protocol';
 import type { RunReader } from '../io/run_file';
 import { browserSurroundings } from '../io/surroundings';
+import type { PromptTexts } from '../model/effect_prompts';
 import { headEffects, preferred, stacksOf, type HeadEffects } from '../model/effects';
 import { groupSizeOf, modelKey } from '../model/join';
 import { view } from './view';
@@ -27,6 +28,8 @@ export interface OpenRun {
   source: Source | null;
   foreign: boolean;
   experiments: readonly ExperimentData[];
+  /** Of the prompts of its experiments; null without any. */
+  texts: PromptTexts | null;
   /** The parts at hand of a run that is not whole. */
   parts: readonly OpenPart[] | null;
 }
@@ -140,9 +143,7 @@ export const results = computed<readonly NamedExperiment[]>(() =>
   experiments.value.filter(({ data }) => data.numbers.effect && data.attributes.kind !== 'diff'),
 );
 
-export interface NamedEffects {
-  id: string;
-  run: OpenRun;
+export interface NamedEffects extends NamedExperiment {
   effects: HeadEffects;
 }
 
@@ -162,7 +163,7 @@ export const allEffects = computed<readonly NamedEffects[]>(() =>
   experiments.value.flatMap(({ id, run, data }) => {
     const groupSize = groupSizeOf(run.summary.model);
     const effects = headEffects(data, { stack: stackName.value, groupSize });
-    return effects ? [{ id, run, effects }] : [];
+    return effects ? [{ id, run, data, effects }] : [];
   }),
 );
 
