@@ -26,14 +26,16 @@ export interface FigureLayout {
 const LEFT = 156;
 /** Narrow panels have less room for labels and shorter titles. */
 const NARROW = 520;
-const NARROW_LEFT = 96;
+const NARROW_LEFT = [64, 96] as const;
 const TOP = 104;
 const STRIP = 46;
 const GAP = 8;
 
 /** Cells are square unless the map is much longer than wide. */
 export function figureLayout(size: Size, columns: number, rows: number): FigureLayout {
-  const left = size.width < NARROW ? NARROW_LEFT : LEFT;
+  const [least, most] = NARROW_LEFT;
+  const narrow = Math.min(most, Math.max(least, Math.floor(size.width / 5)));
+  const left = size.width < NARROW ? narrow : LEFT;
   const roomX = Math.max(40, size.width - left - STRIP - GAP - 10);
   const roomY = Math.max(40, size.height - TOP - STRIP - GAP - 6);
   const ratio = Math.min(2.5, Math.max(0.4, columns / rows));
@@ -295,7 +297,7 @@ export function drawFigure(
   context.fillStyle = ink.text;
   context.textAlign = 'right';
   context.textBaseline = 'alphabetic';
-  const narrow = left === NARROW_LEFT;
+  const narrow = left < LEFT;
   context.fillText(narrow ? 'key →' : 'key, attended to →', map.x - 16, map.y - 30);
   context.fillText(narrow ? 'query ↓' : 'query, attends from ↓', map.x - 16, map.y - 12);
   drawProfiles(context, ink, layout, content);

@@ -96,6 +96,13 @@ test('a figure keeps its cells square and inside', () => {
   }
 });
 
+test('a figure of a narrow window gives most of its width to the map', () => {
+  for (const width of [290, 360, 470]) {
+    const { map } = figureLayout({ width, height: 600 }, 12, 12);
+    assert.ok(map.width > width / 2, `${map.width} of ${width}`);
+  }
+});
+
 test('a place in the scatter leads back to its values', () => {
   const dot = (x: number, y: number): Dot => ({
     x,
