@@ -1,6 +1,6 @@
 /** Where the bytes of a file come from, and a bounded cache of blocks of them. */
 
-import { IoError } from './errors';
+import { IoError, noAnswer, refusal } from './errors';
 
 export const BLOCK_BYTES = 256 * 1024;
 export const CACHE_BYTES = 64 * 1024 * 1024;
@@ -102,13 +102,11 @@ export class RangeSource implements ByteSource {
     try {
       request.send();
     } catch {
-      throw new IoError('unreadable', 'the server does not answer');
+      throw noAnswer();
     }
-    // A shorter file has no such part, a removed one none at all.
-    if ([404, 416].includes(request.status)) throw RangeSource.#changed();
-    if (request.status !== 206) {
-      throw new IoError('unreadable', `the server answers with status ${request.status}`);
-    }
+    // A shorter file has no such part.
+    if (request.status === 416) throw RangeSource.#changed();
+    if (request.status !== 206) throw refusal(request.status);
     return request;
   }
 }

@@ -6,6 +6,9 @@ export type IoErrorCode =
   | 'filter'
   | 'too_large'
   | 'changed'
+  | 'gone'
+  | 'offline'
+  | 'locked'
   | 'no_range'
   | 'absent'
   | 'unsupported'
@@ -22,6 +25,19 @@ export class IoError extends Error {
     this.code = code;
   }
 }
+
+/** What a server means that does not send what was asked for. */
+export function refusal(status: number): IoError {
+  if (status === 404 || status === 410) {
+    return new IoError('gone', 'the server has no such file (status 404)');
+  }
+  if ([401, 403, 421].includes(status)) {
+    return new IoError('locked', `the server does not let this page in (status ${status})`);
+  }
+  return new IoError('unreadable', `the server answers with status ${status}`);
+}
+
+export const noAnswer = (): IoError => new IoError('offline', 'the server does not answer');
 
 export const isStale = (error: unknown): boolean =>
   error instanceof IoError && error.code === 'stale';

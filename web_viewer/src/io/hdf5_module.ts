@@ -75,6 +75,7 @@ export interface Hdf5Module {
     writeFile(path: string, data: Uint8Array): void;
     unlink(path: string): void;
     lookupPath(path: string): { node: FsNode };
+    ErrnoError: new (errno: number) => Error;
   };
 }
 

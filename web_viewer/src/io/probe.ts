@@ -1,7 +1,7 @@
 /** What a server says of a file before it is opened: how long it is, and whether it sends parts. */
 
 import { partOf } from './blocks';
-import { IoError } from './errors';
+import { IoError, noAnswer, refusal } from './errors';
 import type { Source } from './protocol';
 
 /** A file that comes whole or not at all has to fit into memory. */
@@ -44,7 +44,7 @@ async function wholeBody(reply: Response): Promise<Uint8Array | null> {
 export async function probe(url: string): Promise<Source> {
   const reply = await fetch(url, { headers: { Range: 'bytes=0-0' }, cache: 'no-store' }).catch(
     () => {
-      throw new IoError('unreadable', 'the server does not answer');
+      throw noAnswer();
     },
   );
   const { size, version } = partOf((name) => reply.headers.get(name));
@@ -54,9 +54,7 @@ export async function probe(url: string): Promise<Source> {
     await endBody(reply);
     return { kind: 'url', url, size, version };
   }
-  if (reply.status !== 200) {
-    throw new IoError('unreadable', `the server answers with status ${reply.status}`);
-  }
+  if (reply.status !== 200) throw refusal(reply.status);
   const bytes = await wholeBody(reply);
   if (bytes) return { kind: 'bytes', bytes };
   throw new IoError(

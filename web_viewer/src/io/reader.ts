@@ -103,11 +103,16 @@ function textsFrom(bytes: Uint8Array, size: number): string[] {
   return texts;
 }
 
+/** EIO of the file system that the library is compiled with. */
+const INPUT_OUTPUT_ERROR = 29;
+
 export class Hdf5Reader {
   readonly cache = new BlockCache();
   readonly #module: Hdf5Module;
   readonly #files = new Map<number, OpenFile>();
   readonly #known = new Map<string, Hdf5Metadata>();
+  /** Why the last read of bytes failed; the library itself only knows that it did. */
+  #lost: unknown = null;
 
   constructor(module: Hdf5Module) {
     this.#module = module;
@@ -129,8 +134,15 @@ export class Hdf5Reader {
     node.usedBytes = source.size;
     node.stream_ops = {
       ...node.stream_ops,
-      read: (_stream, buffer, offset, length, position) =>
-        this.cache.read(file, source, position, buffer, offset, length),
+      read: (_stream, buffer, offset, length, position) => {
+        try {
+          return this.cache.read(file, source, position, buffer, offset, length);
+        } catch (error) {
+          this.#lost = error;
+          // An error of another kind would leave the library in the middle of what it does.
+          throw new FS.ErrnoError(INPUT_OUTPUT_ERROR);
+        }
+      },
     };
     try {
       const handle = this.#guard('the file', () => this.#module.open(path, 0, false, -1, -1));
@@ -263,10 +275,10 @@ export class Hdf5Reader {
     let type: number;
     try {
       // The type of a soft link is that of its target, so links are asked for first.
-      if (module.get_symbolic_link(handle, path) !== null) return 'link';
-      type = module.get_type(handle, path);
+      if (this.#withBytes(() => module.get_symbolic_link(handle, path)) !== null) return 'link';
+      type = this.#withBytes(() => module.get_type(handle, path));
     } catch (error) {
-      if (error instanceof WebAssembly.RuntimeError) throw error;
+      if (error instanceof IoError || error instanceof WebAssembly.RuntimeError) throw error;
       return null;
     }
     if (type === module.H5G_GROUP) return 'group';
@@ -396,10 +408,23 @@ export class Hdf5Reader {
     }
   }
 
+  /** What the call could not read is why it failed, or why its answer is not to be trusted. */
+  #withBytes<T>(call: () => T): T {
+    this.#lost = null;
+    let value: T;
+    try {
+      value = call();
+    } catch (error) {
+      throw this.#lost ?? error;
+    }
+    if (this.#lost !== null) throw this.#lost;
+    return value;
+  }
+
   /** HDF5's own errors become ours; a trap of WebAssembly leaves the worker unusable. */
   #guard<T>(what: string, call: () => T, why = DAMAGED): T {
     try {
-      return call();
+      return this.#withBytes(call);
     } catch (error) {
       if (error instanceof IoError || error instanceof WebAssembly.RuntimeError) throw error;
       throw new IoError('unreadable', `${what} cannot be read: ${why}`);

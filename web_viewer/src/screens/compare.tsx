@@ -31,7 +31,7 @@ import {
 } from '../state/compare';
 import { chosenPromptsWords } from '../state/effect_prompts';
 import { viewStatus } from '../state/status';
-import { arrivals } from '../state/tiles';
+import { arrivals, waitingWords } from '../state/tiles';
 import { divergingMap } from '../state/theme';
 import { adjust, choose, view } from '../state/view';
 import { table } from '../state/heads';
@@ -177,9 +177,10 @@ function statusOf(reports: Partial<Record<Panel, DrawReport>>): string {
   const parts = [...pairingWords.value];
   const all = Object.values(reports);
   const sum = (of: (report: DrawReport) => number) => all.reduce((n, one) => n + of(one), 0);
-  const waiting = sum((report) => report.waiting);
   if (all.some((report) => report.tooLarge)) parts.push('A − B needs a closer view: zoom in');
-  if (waiting > 0) parts.push(`reading, ${plural(waiting, 'tile')} to come`);
+  const [tiles, waiting] = [sum((report) => report.tiles), sum((report) => report.waiting)];
+  const files = [...new Set([sideA.value!.run.file, sideB.value!.run.file])];
+  parts.push(...waitingWords(files, { tiles, waiting }));
   const factor = Math.max(1, ...all.map((report) => report.factor));
   if (factor > 1) parts.push(`one pixel shows the largest of ${factor} × ${factor} cells`);
   const missing = sum((report) => report.missing);
@@ -227,7 +228,7 @@ export function CompareScreen() {
         <CompareToolbar />
         <DiffLine />
         {versusRun.value ? (
-          <Absent title="There are no two maps to compare">
+          <Absent inPrompt title="There are no two maps to compare">
             <p>Choose a head, prompt and file for B whose attention map is stored.</p>
           </Absent>
         ) : (

@@ -31,7 +31,11 @@ export function exposeForTests(): void {
     state: () => ({
       ...currentState(),
       files: runs.value.map(({ summary }) => summary.name),
-      failures: failures.value.map(({ name, code, message }) => ({ name, code, message })),
+      failures: failures.value.map(({ name, code, messages: [message] }) => ({
+        name,
+        code,
+        message,
+      })),
       heads: table.value.heads.length,
       columns: Object.fromEntries(
         [...table.value.columns].map(([id, column]) => [id, Array.from(column.values)]),

@@ -227,6 +227,7 @@ function NoMap() {
   const kept = stack.value && stack.value.maps.length > 0;
   return (
     <Absent
+      inPrompt
       title={kept ? 'The map of this head is not in the file' : 'No attention map is stored here'}
     >
       <p>Statistics are exact without it. This makes a file with the maps of all heads:</p>

@@ -47,7 +47,8 @@ import { headMap, isBlend, pool, prefetchNext, preview } from '../state/map';
 import { currentRows } from '../state/rows';
 import { canSumRows } from '../state/row_sums';
 import { viewStatus } from '../state/status';
-import { arrivals } from '../state/tiles';
+import { arrivals, waitingWords } from '../state/tiles';
+import { mainRun } from '../state/workspace';
 import { choose } from '../state/view';
 import { Canvas } from '../ui/canvas';
 import { useMapGestures } from '../ui/map_gestures';
@@ -136,7 +137,7 @@ function reportParts(done: DrawReport): string[] {
   if (done.tooLarge) {
     parts.push('too large to be read at once, and the file has no coarser levels: zoom in');
   }
-  if (done.waiting > 0) parts.push(`reading tile ${done.tiles - done.waiting} of ${done.tiles}`);
+  parts.push(...waitingWords([mainRun.value!.file], done));
   if (done.level > 1) {
     parts.push(`level ×${done.level} (${what} of ${done.level} × ${done.level} cells)`);
   }

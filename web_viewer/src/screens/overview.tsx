@@ -402,7 +402,7 @@ export function Overview() {
   if (table.value.heads.length === 0) {
     const model = modelName(run.summary);
     return (
-      <Absent title="This file has no statistics or effects of single heads">
+      <Absent inPrompt title="This file has no statistics or effects of single heads">
         <p>
           {results.value.length > 0
             ? 'The Causal screen shows its results.'

@@ -283,8 +283,8 @@ export function App() {
         {run && view.drawer.value && <PromptsDrawer />}
         <main>{anything ? Part && <Part /> : <Welcome />}</main>
       </div>
-      {anything && !embedded && <Footer />}
       {failures.value.length > 0 && <FailureCards />}
+      {anything && !embedded && <Footer />}
       {dragging.value && <div class="drop-veil">Drop to open</div>}
       <Help />
     </div>

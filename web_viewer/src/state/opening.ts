@@ -10,6 +10,7 @@ import { RunFile, readSummary } from '../io/run_file';
 import { servedFiles } from '../io/served';
 import { demoSource, insideFiles } from '../io/surroundings';
 import { headEffects, stacksOf } from '../model/effects';
+import { isSameCause } from '../model/failures';
 import { joinExperiment } from '../model/joined_experiment';
 import type { Screen } from './hash';
 import { remember } from './recent';
@@ -91,7 +92,7 @@ function addRun(run: OpenRun): void {
 }
 
 const toldChanged = (name: string) =>
-  failures.value.filter((failure) => failure.name === name && failure.code === 'changed');
+  failures.value.filter((failure) => isSameCause(failure, { name, code: 'changed' }));
 
 /** The same file once more: the same run, or one that is known to have changed on disk. */
 function isReplaced({ summary: old }: OpenRun, summary: RunSummary): boolean {
@@ -153,6 +154,8 @@ async function openUrl(url: string, name: string): Promise<void> {
   }
 }
 
+export const isServed = ({ source }: OpenRun): boolean => source?.kind === 'url';
+
 /** The address of an open file that lies on a server; null for one that has to be picked again. */
 export function addressOf(name: string): string | null {
   const run = runs.value.find(({ summary }) => summary.name === name);
@@ -164,6 +167,12 @@ export async function reload(name: string): Promise<void> {
   const url = addressOf(name);
   if (url === null) return;
   await openUrl(url, name);
+}
+
+/** Asks the server anew for all of its files; what comes takes the place of what is open. */
+export async function reloadServed(card: number): Promise<void> {
+  dismiss(card);
+  for (const { summary } of runs.value.filter(isServed)) await reload(summary.name);
 }
 
 async function openServed(files: readonly ServedFile[]): Promise<void> {

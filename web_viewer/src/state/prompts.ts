@@ -2,6 +2,7 @@
 
 import { computed, effect, signal } from '@preact/signals';
 import { packedId } from '../format/schema';
+import { isStale } from '../io/errors';
 import {
   readGroupStats,
   readPackedPrompt,
@@ -20,6 +21,7 @@ import {
   mainRun,
   readingPrompt,
   say,
+  unreadPrompt,
   type OpenRun,
 } from './workspace';
 
@@ -118,6 +120,7 @@ export function followPrompts(): void {
     const key = id === undefined ? '' : `${run.id}|${id}`;
     if (key === wanted && key !== '') return;
     wanted = key;
+    unreadPrompt.value = null;
     if (id === undefined) {
       readingPrompt.value = false;
       lastPrompt.value = null;
@@ -126,7 +129,13 @@ export function followPrompts(): void {
     client.advance('tiles');
     readingPrompt.value = true;
     loadPrompt(run, id)
-      .catch((error: unknown) => failWith(run.summary.name, error))
+      .catch((error: unknown) => {
+        failWith(run.summary.name, error);
+        if (wanted !== key || isStale(error)) return;
+        // The prompt before it would be taken for this one.
+        lastPrompt.value = null;
+        unreadPrompt.value = id;
+      })
       .finally(() => {
         if (wanted === key) readingPrompt.value = false;
       });

@@ -7,6 +7,7 @@ import type { RunReader } from '../io/run_file';
 import { Lru } from '../draw/lru';
 import { TILE } from '../draw/heat_map';
 import type { Block, Pool } from '../draw/transform';
+import { plural } from '../model/numbers';
 import { client, failWith } from './workspace';
 
 const CACHE_BYTES = 64 * 1024 * 1024;
@@ -19,10 +20,30 @@ const cache = new Lru<Block>(CACHE_BYTES);
 const asked = new Map<string, number>();
 let generation = 0;
 
+/** How many tiles of each file could not be read. */
+const failed = new Map<number, number>();
+const failedTiles = (file: RunReader): number => failed.get(file.id) ?? 0;
+
+/** What is said of tiles that are not here: on their way, or not to be had. */
+export function waitingWords(
+  files: readonly RunReader[],
+  { tiles, waiting }: { tiles: number; waiting: number },
+): string[] {
+  const lost = Math.min(
+    waiting,
+    files.reduce((sum, file) => sum + failedTiles(file), 0),
+  );
+  const words: string[] = [];
+  if (waiting > lost) words.push(`reading tile ${tiles - waiting} of ${tiles}`);
+  if (lost > 0) words.push(`${plural(lost, 'tile')} could not be read`);
+  return words;
+}
+
 /** From now on only tiles that are asked for again are worth reading. */
 export function forgetQueuedTiles(): void {
   ++generation;
   asked.clear();
+  failed.clear();
   client.advance(LANE);
 }
 
@@ -74,6 +95,9 @@ export function tile(
       // One that failed stays marked, or every redraw would ask again.
       if (!isStale(error)) {
         failWith(file.name, error);
+        if (askedIn !== generation) return;
+        failed.set(file.id, failedTiles(file) + 1);
+        ++arrivals.value;
         return;
       }
       if (asked.get(key) === askedIn) asked.delete(key);

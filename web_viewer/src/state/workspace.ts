@@ -4,7 +4,7 @@ import { computed, signal } from '@preact/signals';
 import type { ExperimentData, PromptData, RunSummary, StackData } from '../format/types';
 import type { StackName } from '../format/schema';
 import { Client } from '../io/client';
-import { IoError, isStale, type IoErrorCode } from '../io/errors';
+import { IoError, isStale } from '../io/errors';
 import type { Part } from '../io/joined_file';
 import { partialWords } from '../io/parts';
 import type { Source } from '../io/protocol';
@@ -12,6 +12,7 @@ import type { RunReader } from '../io/run_file';
 import { browserSurroundings } from '../io/surroundings';
 import type { PromptTexts } from '../model/effect_prompts';
 import { headEffects, preferred, stacksOf, type HeadEffects } from '../model/effects';
+import { added, isSameCause, type FailureCard, type FailureCode } from '../model/failures';
 import { groupSizeOf, modelKey } from '../model/join';
 import { view } from './view';
 
@@ -34,11 +35,8 @@ export interface OpenRun {
   parts: readonly OpenPart[] | null;
 }
 
-export interface Failure {
+export interface Failure extends FailureCard {
   id: number;
-  name: string;
-  code: IoErrorCode | 'newer' | 'foreign';
-  message: string;
 }
 
 export const client = new Client(browserSurroundings());
@@ -47,6 +45,8 @@ export const failures = signal<readonly Failure[]>([]);
 export const busy = signal<string | null>(null);
 /** Until it is read nobody can say what it lacks. */
 export const readingPrompt = signal(false);
+/** The chosen prompt, where it could not be read. */
+export const unreadPrompt = signal<string | null>(null);
 /** The prompt that was read last, and the file it is of. */
 export const lastPrompt = signal<{ run: number; data: PromptData } | null>(null);
 /** A word about what just happened; it makes room for the status line again. */
@@ -63,9 +63,13 @@ export function say(text: string): void {
 let nextId = 1;
 export const newId = (): number => nextId++;
 
-export function fail(name: string, code: Failure['code'], message: string): void {
-  if (failures.peek().some((known) => known.name === name && known.message === message)) return;
-  failures.value = [...failures.value, { id: newId(), name, code, message }];
+export function fail(name: string, code: FailureCode, message: string): void {
+  const known = failures.peek();
+  const at = known.findIndex((card) => isSameCause(card, { name, code }));
+  failures.value =
+    at < 0
+      ? [...known, { id: newId(), name, code, messages: [message] }]
+      : known.map((card, i) => (i === at ? { ...card, ...added(card, code, message) } : card));
 }
 
 export function failWith(name: string, error: unknown): void {
@@ -73,6 +77,8 @@ export function failWith(name: string, error: unknown): void {
   if (error instanceof IoError) fail(name, error.code, error.message);
   else throw error;
 }
+
+export const dismissAll = (): void => void (failures.value = []);
 
 export function dismiss(id: number): void {
   failures.value = failures.value.filter((failure) => failure.id !== id);

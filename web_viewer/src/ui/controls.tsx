@@ -2,7 +2,8 @@
 
 import type { ComponentChildren } from 'preact';
 import { useSignal } from '@preact/signals';
-import { readingPrompt, say } from '../state/workspace';
+import { safeText } from '../model/tokens';
+import { readingPrompt, say, unreadPrompt } from '../state/workspace';
 
 interface PickProps {
   label: string;
@@ -128,9 +129,24 @@ interface FoldProps {
   open?: boolean;
 }
 
+interface AbsentProps {
+  title: string;
+  children: ComponentChildren;
+  /** Whether it is missing in the prompt, and so unknown as long as that is not read. */
+  inPrompt?: boolean;
+}
+
 /** What is shown where the file holds nothing for a screen, with the command that makes it. */
-export function Absent({ title, children }: { title: string; children: ComponentChildren }) {
+export function Absent({ title, children, inPrompt }: AbsentProps) {
   if (readingPrompt.value) return null;
+  if (inPrompt && unreadPrompt.value !== null) {
+    return (
+      <div class="absent">
+        <h2>{safeText(unreadPrompt.value, 40)} could not be read</h2>
+        <p>What it holds is therefore not known; the card below says what happened.</p>
+      </div>
+    );
+  }
   return (
     <div class="absent">
       <h2>{title}</h2>

@@ -2,8 +2,10 @@
 
 import { signal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
-import { addressOf, openFiles, reload } from '../state/opening';
-import { dismiss, failures, type Failure } from '../state/workspace';
+import { causeOf, isOfServer } from '../model/failures';
+import { plural } from '../model/numbers';
+import { addressOf, isServed, openFiles, reload, reloadServed } from '../state/opening';
+import { dismiss, dismissAll, failures, runs, type Failure } from '../state/workspace';
 import { safeText } from '../model/tokens';
 import { Snippet } from './controls';
 
@@ -69,7 +71,14 @@ interface Explanation {
   command?: string;
 }
 
-function explain({ code, message, name }: Failure): Explanation {
+/** The command that serves what this page has of its server. */
+const serveAgain = (): string =>
+  [
+    'attnscope view',
+    ...runs.value.flatMap((run) => (isServed(run) ? [run.summary.name] : [])),
+  ].join(' ');
+
+function explain({ code, messages: [message = ''], name }: Failure): Explanation {
   switch (code) {
     case 'not_hdf5':
       return {
@@ -93,6 +102,26 @@ function explain({ code, message, name }: Failure): Explanation {
       return {
         title: 'The file is no longer what was opened',
         advice: `${message}. What is on screen is of the old one.`,
+      };
+    case 'gone':
+      return {
+        title: `${name} is ${addressOf(name) === null ? 'not there' : 'gone'}`,
+        advice: `${message}. What is on screen of it was read before.`,
+      };
+    case 'offline':
+      return {
+        title: 'The server was stopped, or cannot be reached',
+        advice:
+          `${message}. What is on screen was read before. ` +
+          'Start it again, and open the address that it prints:',
+        command: serveAgain(),
+      };
+    case 'locked':
+      return {
+        title: 'The server was started anew',
+        advice:
+          `${message}: the one that this page is from was stopped. ` +
+          'Open the address that the new one prints; then this page can go on too.',
       };
     case 'no_range':
       return {
@@ -126,27 +155,69 @@ function Again({ name }: { name: string }) {
   );
 }
 
-export function FailureCards() {
-  if (failures.value.length === 0) return null;
+function FailureButtons({ failure }: { failure: Failure }) {
+  const { id, name, code } = failure;
   return (
-    <div class="failures" role="alert">
-      {failures.value.map((failure) => {
-        const { title, advice, command } = explain(failure);
-        return (
-          <div class="failure" key={failure.id} data-code={failure.code}>
-            <strong>{title}</strong>
-            <div class="name">{safeText(failure.name)}</div>
-            <p>{safeText(advice, 600)}</p>
-            {command && <Snippet text={safeText(command, 300)} what="Command" />}
-            <div class="failure-buttons">
-              {failure.code === 'changed' && <Again name={failure.name} />}
-              <button type="button" onClick={() => dismiss(failure.id)}>
-                Close
-              </button>
-            </div>
-          </div>
-        );
-      })}
+    <div class="failure-buttons">
+      {causeOf(code) === 'changed' && <Again name={name} />}
+      {isOfServer(code) && (
+        <button type="button" onClick={() => reloadServed(id)}>
+          Try again
+        </button>
+      )}
+      <button type="button" onClick={() => dismiss(id)}>
+        Close
+      </button>
     </div>
+  );
+}
+
+function Card({ failure }: { failure: Failure }) {
+  const { title, advice, command } = explain(failure);
+  const more = failure.messages.length - 1;
+  return (
+    <div class="failure" data-code={failure.code}>
+      <strong>{safeText(title, 120)}</strong>
+      {!isOfServer(failure.code) && <div class="name">{safeText(failure.name)}</div>}
+      <p>
+        {safeText(advice, 600)}
+        {more > 0 && ` And ${more} more of this kind.`}
+      </p>
+      {command && <Snippet text={safeText(command, 300)} what="Command" />}
+      <FailureButtons failure={failure} />
+    </div>
+  );
+}
+
+const folded = signal(false);
+
+/** What could not be read, below the screen and never over it. */
+export function FailureCards() {
+  const all = failures.value;
+  if (all.length === 0) return null;
+  return (
+    <section class="failures" role="alert" aria-label="What could not be read">
+      <div class="failures-bar">
+        <button
+          type="button"
+          class="link"
+          aria-expanded={!folded.value}
+          onClick={() => (folded.value = !folded.value)}
+        >
+          {folded.value ? '▸' : '▾'} {plural(all.length, 'problem')}
+        </button>
+        <span class="spring" />
+        <button type="button" class="link" onClick={dismissAll}>
+          Close all
+        </button>
+      </div>
+      {!folded.value && (
+        <div class="failure-list">
+          {all.map((failure) => (
+            <Card key={failure.id} failure={failure} />
+          ))}
+        </div>
+      )}
+    </section>
   );
 }

@@ -29,6 +29,10 @@ export interface ServerOptions {
   delayMs?: number;
   /** Answers the first request for data only, and keeps silent after. */
   stalls?: boolean;
+  /** Where another one listened before. */
+  port?: number;
+  /** Lets nobody in, as one that was started anew does. */
+  locked?: boolean;
 }
 
 function listing({ files, faulty = {} }: ServerOptions): string {
@@ -102,6 +106,10 @@ export function serve(options: ServerOptions): Promise<RunningServer> {
     response.setHeader('Content-Security-Policy', POLICY);
     const data = dataOf(options, pathname);
     if (data !== undefined && options.stalls && (asked += 1) > 1) return;
+    if (options.locked) {
+      response.writeHead(401).end();
+      return;
+    }
     setTimeout(
       () => {
         try {
@@ -120,7 +128,7 @@ export function serve(options: ServerOptions): Promise<RunningServer> {
   return new Promise((resolve) => {
     // A test that fails must not keep its process from ending.
     server.unref();
-    server.listen(0, '127.0.0.1', () => {
+    server.listen(options.port ?? 0, '127.0.0.1', () => {
       const { port } = server.address() as AddressInfo;
       resolve({
         url: `http://127.0.0.1:${port}/`,

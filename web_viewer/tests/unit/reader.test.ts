@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { BytesSource } from '../../src/io/blocks';
 import { IoError } from '../../src/io/errors';
+import type { Hdf5Reader } from '../../src/io/reader';
 import { newReader, opened } from '../support/reader';
 import { capture, h5py, half, without, writtenByH5py } from '../support/fixtures';
 
@@ -177,3 +179,59 @@ for i in range(1200): t.attrs["a%d" % i] = i`,
   assert.throws(() => reader.names(1, '/many'), /120001 members/);
   assert.equal(Object.keys(reader.attributes(1, '/many/t')).length, 1000);
 });
+
+/** A source that stops giving bytes after a number of reads. */
+class FailingSource extends BytesSource {
+  left: number;
+
+  constructor(bytes: Uint8Array, left: number) {
+    super(bytes);
+    this.left = left;
+  }
+
+  override read(offset: number, length: number): Uint8Array {
+    if (this.left-- <= 0) throw new IoError('offline', 'the server does not answer');
+    return super.read(offset, length);
+  }
+}
+
+test(
+  'bytes that cannot be had are never taken for something absent, and are read once they can',
+  { skip: without('python') },
+  async () => {
+    const path = writtenByH5py(
+      'many-blocks.h5',
+      `for i in range(8): f["g%d/x" % i] = np.full(200000, i, dtype="f4"); f.flush()`,
+    );
+    const bytes = readFileSync(path);
+    const answers = (reader: Hdf5Reader) =>
+      Array.from({ length: 8 }, (_, i) => [
+        reader.names(1, `/g${i}`),
+        reader.has(1, `/g${i}/x`),
+        reader.describe(1, `/g${i}/x`).shape,
+        reader.numbers(1, `/g${i}/x`).values.at(-1),
+      ]);
+    const expected = Array.from({ length: 8 }, (_, i) => [['x'], true, [200000], i]);
+    let failures = 0;
+    for (let left = 0; ; ++left) {
+      const reader = await newReader();
+      const source = new FailingSource(bytes, left);
+      let open = false;
+      const read = () => {
+        if (!open) reader.open(1, source);
+        open = true;
+        return answers(reader);
+      };
+      try {
+        assert.deepEqual(read(), expected);
+        break;
+      } catch (error) {
+        assert.ok(error instanceof IoError && error.code === 'offline', String(error));
+        ++failures;
+      }
+      source.left = Infinity;
+      assert.deepEqual(read(), expected, `after ${left} reads`);
+    }
+    assert.ok(failures > 10, `${failures} places where reading stopped`);
+  },
+);
