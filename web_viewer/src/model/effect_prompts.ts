@@ -1,7 +1,7 @@
 /** Which prompts an effect was measured on, and whether the text on screen is one of them. */
 
 import type { ExperimentData } from '../format/types';
-import { promptCounts } from './effects';
+import { promptCounts, type PromptChoice } from './effects';
 import { plural } from './numbers';
 import { experimentTitle } from './result_words';
 import { safeText } from './tokens';
@@ -33,15 +33,17 @@ export function effectPrompts(
   data: ExperimentData,
   file: string,
   known: PromptTexts | null,
+  which: PromptChoice = 'measured',
 ): EffectPrompts {
   const { half_of_prompt: half, baseline, cluster_of_prompt: cluster } = data.numbers;
   const of = half ?? cluster ?? baseline;
   const all = of?.values.length ?? known?.total ?? NaN;
   const texts = known?.texts ?? [];
-  const isMeasured = (_: string, at: number) => half === undefined || half.values[at] === 1;
+  const everyone = which === 'all' || half === undefined;
+  const isMeasured = (_: string, at: number) => everyone || half.values[at] === 1;
   return {
     file,
-    measured: promptCounts(data)?.measured ?? all,
+    measured: (which === 'measured' && promptCounts(data)?.measured) || all,
     all,
     texts: texts.filter(isMeasured),
     complete: texts.length > 0 && texts.length === all,

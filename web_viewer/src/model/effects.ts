@@ -302,11 +302,24 @@ export function rangeWords(effect: HeadEffect): string {
   return why ? `(${why})` : '';
 }
 
+/** The same of a unit that was picked among many: the interval that holds for all at once. */
+export function pickedRangeWords(effect: HeadEffect): string {
+  const range = interval(effect.simultaneousLow, effect.simultaneousHigh);
+  if (range) return `${range} (all at once)`;
+  const own = rangeWords(effect);
+  return own.startsWith('[') ? `${own} (this one alone)` : own;
+}
+
 /** “setting it to zero changes logit-diff by −0.4 [−0.6, −0.2]” */
-export function effectWords(effects: HeadEffects, method: number, effect: HeadEffect): string {
+export function effectWords(
+  effects: HeadEffects,
+  method: number,
+  effect: HeadEffect,
+  range = rangeWords(effect),
+): string {
   const group = effects.headsPerUnit > 1 ? `${effect.unit}, its whole key-value group,` : 'it';
   const name = effects.methods[method] ?? '';
   const how = methodPhrase(effects.kind, name, group, effects.receivers);
   const metric = effects.metric || 'the metric';
-  return `${how} changes ${metric} by ${signed(effect.effect)} ${rangeWords(effect)}`.trim();
+  return `${how} changes ${metric} by ${signed(effect.effect)} ${range}`.trim();
 }

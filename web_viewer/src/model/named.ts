@@ -1,7 +1,7 @@
 /** Three heads worth a first look, each with the sentence that says why. */
 
 import type { HeadEffect, HeadEffects } from './effects';
-import { effectWords, isDivergence } from './effects';
+import { effectWords, isDivergence, pickedRangeWords } from './effects';
 import { nameOf, type Column, type HeadTable } from './heads';
 import { short } from './numbers';
 
@@ -13,18 +13,41 @@ export interface NamedHead {
   before: string;
   name: string;
   after: string;
+  /** What the sentence takes for granted. */
+  note: string;
+  /** The open file that can tell, where the chosen one cannot. */
+  file: string | null;
+}
+
+/** What is on screen beside the table. */
+export interface NamedSurroundings {
+  /** Other open captures of the model. */
+  captures: readonly string[];
+  /** Prompts that the statistics are means over; 0 for those of one text. */
+  means: number;
 }
 
 /** The whole sentence. */
 export const sentenceOf = ({ before, name, after }: NamedHead): string => before + name + after;
 
-const nobody = (title: string, why: string): NamedHead => ({
+const nobody = (title: string, why: string, file: string | null = null): NamedHead => ({
   title,
   head: null,
   before: why,
   name: '',
   after: '',
+  note: '',
+  file,
 });
+
+const PICKED =
+  'An interval that holds for all units at once is quoted where there is one, for the head is ' +
+  'picked among all of them.';
+const LOUD_NOTE = `Loud is what attends most. ${PICKED}`;
+const QUIET_NOTE = `An effect is large from a quarter of the strongest on. ${PICKED}`;
+const INDUCTION_NOTE =
+  'Attention is averaged over the rows whose token stands earlier in the text as well; on other ' +
+  'rows there is nothing to copy.';
 
 /** What a head attends to how loudly: the verdict's own measure where there is one. */
 function loudness(table: HeadTable): Column | null {
@@ -39,7 +62,9 @@ function hasNone(effect: HeadEffect): boolean {
 
 function hasSome(effect: HeadEffect): boolean {
   if (effect.verdict) return effect.verdict === 'causal';
-  return effect.low > 0 || effect.high < 0;
+  const { simultaneousLow: low, simultaneousHigh: high } = effect;
+  // Among many some would exclude 0 by chance, each for itself.
+  return Number.isNaN(low) ? effect.low > 0 || effect.high < 0 : low > 0 || high < 0;
 }
 
 function best(
@@ -78,6 +103,13 @@ const QUIET = 'Quietest with a large effect';
 const NO_EFFECTS = 'Not known: no open file has a causal result of these heads.';
 const NO_MEASURE =
   'Not known: nothing that is open measures how loudly heads attend. Open a capture beside it.';
+const NO_CAPTURE = 'Not known: no capture of this model is open.';
+const OTHER_FILE = 'The chosen file does not tell, but an open capture does:';
+
+function noMeasure(title: string, why: string, { captures }: NamedSurroundings): NamedHead {
+  const file = captures[0] ?? null;
+  return nobody(title, file === null ? why : OTHER_FILE, file);
+}
 const NO_INTERVALS =
   'Not known: no effect has an interval, for there are too few groups of prompts.';
 const WITHHELD = 'Not known: the verdicts are withheld.';
@@ -99,7 +131,12 @@ function whyNoneLarge({ hasVerdicts, hasIntervals, withheld }: HeadEffects): str
   return hasIntervals ? 'There is none: every interval of an effect covers 0.' : NO_INTERVALS;
 }
 
-function loudWithoutEffect(table: HeadTable, effects: HeadEffects, method: number): NamedHead {
+function loudWithoutEffect(
+  table: HeadTable,
+  effects: HeadEffects,
+  method: number,
+  around: NamedSurroundings,
+): NamedHead {
   const title = LOUD;
   const column = loudness(table);
   const effectAt = (head: number) => table.effects[head] ?? null;
@@ -108,27 +145,31 @@ function loudWithoutEffect(table: HeadTable, effects: HeadEffects, method: numbe
     return effect !== null && !effects.withheld && hasNone(effect);
   };
   const head = column ? best(table.heads.length, fits, (at) => column.values[at]!) : null;
-  if (!column || head === null) {
-    return nobody(title, column ? whyNone(effects) : NO_MEASURE);
-  }
+  if (!column) return noMeasure(title, NO_MEASURE, around);
+  if (head === null) return nobody(title, whyNone(effects));
   const caution = effects.hasVerdicts
     ? `, less than the ±${short(effects.delta)} that would count`
     : '; an interval over 0 is no proof of none';
   const { words, half } = rankOf(column, head);
   const name = nameOf(table.heads[head]!);
-  const effect = `${effectWords(effects, method, effectAt(head)!)}${caution}.`;
+  const found = effectAt(head)!;
+  const effect = `${effectWords(effects, method, found, pickedRangeWords(found))}${caution}.`;
+  const shared = { title, head, name, note: LOUD_NOTE, file: null };
   return half === 'quieter'
     ? {
-        title,
-        head,
+        ...shared,
         before: 'No head is both loud and without effect: of the heads without effect ',
-        name,
         after: ` is the loudest (${words}); ${effect}`,
       }
-    : { title, head, before: '', name, after: ` attends (${words}), yet ${effect}` };
+    : { ...shared, before: '', after: ` attends (${words}), yet ${effect}` };
 }
 
-function quietWithEffect(table: HeadTable, effects: HeadEffects, method: number): NamedHead {
+function quietWithEffect(
+  table: HeadTable,
+  effects: HeadEffects,
+  method: number,
+  around: NamedSurroundings,
+): NamedHead {
   const title = QUIET;
   const column = loudness(table);
   const effectAt = (head: number) => table.effects[head] ?? null;
@@ -142,43 +183,46 @@ function quietWithEffect(table: HeadTable, effects: HeadEffects, method: number)
     return some(effect) && Math.abs(effect.effect) >= large;
   };
   const head = column ? best(table.heads.length, fits, (at) => -column.values[at]!) : null;
-  if (!column || head === null) {
-    return nobody(title, column ? whyNoneLarge(effects) : NO_MEASURE);
-  }
+  if (!column) return noMeasure(title, NO_MEASURE, around);
+  if (head === null) return nobody(title, whyNoneLarge(effects));
   const { words, half } = rankOf(column, head);
   const name = nameOf(table.heads[head]!);
-  const effect = `${effectWords(effects, method, effectAt(head)!)}.`;
+  const found = effectAt(head)!;
+  const effect =
+    `${effectWords(effects, method, found, pickedRangeWords(found))}; ` +
+    `large is ±${short(large)} or more.`;
+  const shared = { title, head, name, note: QUIET_NOTE, file: null };
   return half === 'louder'
     ? {
-        title,
-        head,
+        ...shared,
         before: 'No head is both quiet and strong: of the heads with a large effect ',
-        name,
         after: ` is the quietest (${words}); ${effect}`,
       }
-    : { title, head, before: '', name, after: ` is quiet (${words}), yet ${effect}` };
+    : { ...shared, before: '', after: ` is quiet (${words}), yet ${effect}` };
 }
 
-function bestInduction(table: HeadTable): NamedHead {
+function bestInduction(table: HeadTable, around: NamedSurroundings): NamedHead {
   const title = 'Best induction head';
   const column = table.columns.get('induction');
-  if (!column) {
-    return nobody(title, 'Not known: no capture of this model is open.');
-  }
+  if (!column) return noMeasure(title, NO_CAPTURE, around);
   const everyone = () => true;
   const head = best(table.heads.length, everyone, (at) => column.values[at]!);
   if (head === null) {
     return nobody(title, 'There is none here: no token of the text comes twice.');
   }
   const value = column.values[head]!;
+  const means =
+    around.means > 1 ? `; mean over those of ${around.means} prompts that have such rows` : '';
   return {
     title,
     head,
     before: '',
     name: nameOf(table.heads[head]!),
     after:
-      ` puts ${short(100 * value)} % of its attention on what ` +
-      `followed an earlier copy of the token${value < 0.2 ? ', which is little' : ''}.`,
+      ` puts ${short(100 * value)} % of its attention on what followed an earlier copy, ` +
+      `on rows that have one${value < 0.2 ? ', which is little' : ''}${means}.`,
+    note: INDUCTION_NOTE,
+    file: null,
   };
 }
 
@@ -187,13 +231,14 @@ export function namedHeads(
   table: HeadTable,
   effects: HeadEffects | null,
   method: number,
+  around: NamedSurroundings,
 ): NamedHead[] {
   if (!effects || table.effects.every((effect) => effect === null)) {
-    return [nobody(LOUD, NO_EFFECTS), nobody(QUIET, NO_EFFECTS), bestInduction(table)];
+    return [nobody(LOUD, NO_EFFECTS), nobody(QUIET, NO_EFFECTS), bestInduction(table, around)];
   }
   return [
-    loudWithoutEffect(table, effects, method),
-    quietWithEffect(table, effects, method),
-    bestInduction(table),
+    loudWithoutEffect(table, effects, method, around),
+    quietWithEffect(table, effects, method, around),
+    bestInduction(table, around),
   ];
 }

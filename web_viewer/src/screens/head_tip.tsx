@@ -4,11 +4,11 @@ import type { Size } from '../draw/viewport';
 import { countWords } from '../model/effect_prompts';
 import { labelsOf } from '../model/labels';
 import { nameOf } from '../model/heads';
-import { short } from '../model/numbers';
+import { short, signed } from '../model/numbers';
 import { chosenPrompts } from '../state/effect_prompts';
 import { statistic } from '../state/selection';
 import { table } from '../state/heads';
-
+import { chosenEffects } from '../state/workspace';
 import { effectSentence, verdictWords } from './head_words';
 
 const WIDTH = 260;
@@ -18,9 +18,24 @@ interface HeadTipProps {
   x: number;
   y: number;
   room: Size;
+  /** Whether numbers are of all prompts of a verdict, as the dots then are. */
+  all?: boolean;
 }
 
-export function HeadTip({ index, x, y, room }: HeadTipProps) {
+/** The effect over all prompts, of which there is no interval. */
+function AllPrompts({ index }: { index: number }) {
+  const effects = chosenEffects.value?.effects;
+  const effect = table.value.effects[index];
+  if (!effects?.prompts || !effect) return null;
+  return (
+    <div>
+      effect on {effects.metric} {signed(effect.ofAllPrompts)}
+      <span class="muted"> · on all {effects.prompts.all} prompts, without an interval</span>
+    </div>
+  );
+}
+
+export function HeadTip({ index, x, y, room, all = false }: HeadTipProps) {
   const head = table.value.heads[index];
   if (!head) return null;
   const column = statistic.value;
@@ -38,11 +53,12 @@ export function HeadTip({ index, x, y, room }: HeadTipProps) {
       )}
       {column && (
         <div>
-          {column.label} {short(column.values[index]!)}
+          {column.label} {short(((all && column.allPrompts) || column.values)[index]!)}
           {deviation !== undefined && !Number.isNaN(deviation) && ` ± ${short(deviation)}`}
         </div>
       )}
-      {effect && (
+      {all && <AllPrompts index={index} />}
+      {effect && !all && (
         <div>
           {effectSentence(index)}
           {effect.verdict && <b> · {verdictWords(effect)}</b>}

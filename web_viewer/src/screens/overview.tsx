@@ -16,7 +16,7 @@ import {
   toggleTray,
 } from '../state/selection';
 import { chosenPromptsWords, namesOf } from '../state/effect_prompts';
-import { showsMeans } from '../state/prompts';
+import { promptMeans, showsMeans } from '../state/prompts';
 import { adjust, choose, view } from '../state/view';
 import { table } from '../state/heads';
 import {
@@ -25,6 +25,7 @@ import {
   chosenMethod,
   experiments,
   mainRun,
+  otherCaptures,
   prompt,
   results,
   stack,
@@ -197,9 +198,23 @@ function HeadChip({ named: { head, name } }: { named: NamedHead }) {
   );
 }
 
+function CaptureChip({ file }: { file: string | null }) {
+  if (file === null) return null;
+  return (
+    <button type="button" class="chip" onClick={() => choose({ mainFile: file, prompt: '' })}>
+      choose {safeText(file, 40)}
+    </button>
+  );
+}
+
 /** Once a head is chosen, the sentences make room for it. */
 function FirstLook({ brief }: { brief: boolean }) {
-  const named = namedHeads(table.value, chosenEffects.value?.effects ?? null, chosenMethod.value);
+  const effects = chosenEffects.value?.effects ?? null;
+  const named = namedHeads(table.value, effects, chosenMethod.value, {
+    captures: otherCaptures.value,
+    means: promptMeans.value?.prompts ?? 0,
+  });
+  const prompts = points.value.all ? effects?.prompts : null;
   return (
     <section class={`first-look${brief ? ' brief' : ''}`} aria-label="Heads to look at first">
       {named.map((each) =>
@@ -208,15 +223,21 @@ function FirstLook({ brief }: { brief: boolean }) {
             <h2>{each.title}</h2> <HeadChip named={each} />
           </div>
         ) : (
-          <div key={each.title} class="named">
+          <div key={each.title} class="named" title={each.note || undefined}>
             <h2>{each.title}:</h2>{' '}
             <p>
               {each.before}
               <HeadChip named={each} />
-              {each.after}
+              {each.after} <CaptureChip file={each.file} />
             </p>
           </div>
         ),
+      )}
+      {prompts && (
+        <p class="small">
+          Heads are named by the {prompts.measured} prompts that have intervals, not by all{' '}
+          {prompts.all}.
+        </p>
       )}
     </section>
   );

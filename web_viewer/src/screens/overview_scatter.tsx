@@ -19,7 +19,7 @@ import { measureId, nameOf, type Column } from '../model/heads';
 import { plural, pText, short, tabular, tabularSigned } from '../model/numbers';
 import { rankCorrelation } from '../model/rank';
 import { intervalWords } from '../model/result_words';
-import { chosenPromptsWords } from '../state/effect_prompts';
+import { promptsWordsOf } from '../state/effect_prompts';
 import {
   brush,
   hasAllPrompts,
@@ -230,7 +230,7 @@ export function HeadScatter() {
   return (
     <section class="scatter" aria-label="Statistic against effect">
       <p class="small">
-        {chosenPromptsWords.value} {words}
+        {promptsWordsOf(points.value.all ? 'all' : 'measured')} {words}
       </p>
       <Canvas
         draw={draw}
@@ -255,7 +255,12 @@ export function HeadScatter() {
         }}
       ></Canvas>
       {pointer.value && hovered.value >= 0 && !start.value && (
-        <HeadTip index={hovered.value} x={pointer.value.x} y={pointer.value.y} room={size.value} />
+        <HeadTip
+          index={hovered.value}
+          {...pointer.value}
+          room={size.value}
+          all={points.value.all}
+        />
       )}
       <Legend effects={effects} />
     </section>

@@ -116,7 +116,7 @@ export function HeadList() {
                   id="size"
                   left
                   label="95 % interval"
-                  sentence="Sorts by the size of the effect"
+                  sentence="Of each head alone. Sorts by the size of the effect"
                 />
                 <th scope="col" class="left">
                   <span>verdict</span>

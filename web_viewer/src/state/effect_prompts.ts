@@ -8,11 +8,12 @@ import {
   type EffectPrompts,
   type Shown,
 } from '../model/effect_prompts';
+import type { PromptChoice } from '../model/effects';
 import { promptMeans } from './prompts';
 import { chosenEffects, mainRun, prompt, type NamedExperiment } from './workspace';
 
-const promptsOf = ({ run, data }: NamedExperiment): EffectPrompts =>
-  effectPrompts(data, run.summary.name, run.texts);
+const promptsOf = ({ run, data }: NamedExperiment, which?: PromptChoice): EffectPrompts =>
+  effectPrompts(data, run.summary.name, run.texts, which);
 
 const shown = computed<Shown>(() => {
   const means = promptMeans.value;
@@ -26,9 +27,13 @@ export const chosenPrompts = computed<EffectPrompts | null>(() =>
 );
 
 /** “Measured on 100 of the 200 prompts of verdict.h5 (“…”), not on this text.” */
-export const chosenPromptsWords = computed<string>(() =>
-  chosenPrompts.value ? effectPromptsWords(chosenPrompts.value, shown.value) : '',
-);
+export const chosenPromptsWords = computed<string>(() => promptsWordsOf('measured'));
+
+/** The same of the prompts that are chosen for dots. */
+export function promptsWordsOf(which: PromptChoice): string {
+  const chosen = chosenEffects.value;
+  return chosen ? effectPromptsWords(promptsOf(chosen, which), shown.value) : '';
+}
 
 /** Names of results that tell file and task apart where several files hold some. */
 export function namesOf(all: readonly NamedExperiment[]): { id: string; name: string }[] {

@@ -125,6 +125,13 @@ export const sameModelRuns = computed<readonly OpenRun[]>(() => {
   return runs.value.filter((run) => !run.foreign && modelKey(run.summary) === key);
 });
 
+/** Captures of the same model beside the chosen file. */
+export const otherCaptures = computed<string[]>(() =>
+  sameModelRuns.value
+    .filter((run) => run !== mainRun.value && run.summary.root.kind === 'capture')
+    .map(({ summary }) => summary.name),
+);
+
 export interface NamedExperiment {
   /** Its name, with the place of its file where several files have one of that name. */
   id: string;

@@ -99,3 +99,76 @@ test('results of several files are told apart by file and task in every list', b
     }
   }),
 );
+
+test('where the chosen file has no maps, the open capture that tells is one click away', both, () =>
+  withViewer(async (viewer) => {
+    const { page } = viewer;
+    await viewer.open([capture(), verdict()], '#v=1&fi=verdict.h5');
+    const look = page.locator('.first-look');
+    await look.getByText('The chosen file does not tell').waitFor();
+    assert.doesNotMatch(await look.innerText(), /no capture of this model/);
+    await look.getByRole('button', { name: 'choose run.h5' }).click();
+    const [best, share] = h5py<[string, number]>(
+      `with h5py.File(sys.argv[1]) as f:
+    d = f["prompts/p000000/attention/self/head_stats"]
+    at = [n.decode() if isinstance(n, bytes) else n for n in d.attrs["names"]].index("induction")
+    s = d[:, :, at]
+    l, h = np.unravel_index(np.nanargmax(s), s.shape)
+    print(json.dumps([f"{l}.{h}", float(s[l, h])]))`,
+      capture(),
+    );
+    const named = look.locator('.named', { hasText: 'Best induction head' });
+    await named.getByRole('button', { name: best }).waitFor();
+    const shown = /puts ([\d.]+) %/.exec(await named.innerText())![1];
+    assert.ok(Math.abs(Number(shown) - 100 * share) < 0.1, `${shown} for ${share}`);
+  }),
+);
+
+test(
+  'with dots of all prompts every number beside them is of all prompts, or says of which',
+  both,
+  () =>
+    withViewer(async (viewer) => {
+      const { page } = viewer;
+      await viewer.open([capture(), verdict()], '#v=1&st=verdict_attention_mass');
+      await page.getByLabel('Dots of').selectOption('all');
+      const [all, attention] = h5py<[number[], number[]]>(
+        `with h5py.File(sys.argv[1]) as f:
+    e = f["experiments/verdict"]
+    names = [m.decode() for m in e["measures"][:]]
+    print(json.dumps([e["effect_all"][0].ravel().tolist(),
+        e["attention_all"][:, :, names.index("attention mass")].ravel().tolist()]))`,
+        verdict(),
+      );
+      assert.match(
+        await page.locator('.scatter').innerText(),
+        /Measured on 200 prompts of verdict\.h5/,
+      );
+      assert.match(await page.locator('.first-look').innerText(), /by the 100 prompts that have/);
+      const { points } = (await viewer.state()) as unknown as {
+        points: { xs: number[]; ys: number[] };
+      };
+      assert.deepEqual(points.ys, all);
+      const canvas = page.locator('.scatter .canvas');
+      const box = (await canvas.boundingBox())!;
+      const tip = page.locator('.scatter .tip');
+      // The pointer looks for a dot line by line.
+      for (let y = box.y + 6; y < box.y + box.height && !(await tip.count()); y += 7) {
+        for (let x = box.x + 50; x < box.x + box.width && !(await tip.count()); x += 9) {
+          await page.mouse.move(x, y);
+        }
+      }
+      const words = await tip.innerText();
+      const at = Number(words.split('.')[0]) * 8 + Number(/^\d+\.(\d+)/.exec(words)![1]);
+      const numbers = [...words.replaceAll('−', '-').matchAll(/[-+]?\d+\.?\d*(e-?\d+)?/g)].map(
+        ([number]) => Number(number),
+      );
+      for (const stored of [all[at]!, attention[at]!]) {
+        assert.ok(
+          numbers.some((number) => Math.abs(number - stored) <= 0.0051 * Math.abs(stored)),
+          `${stored} in ${words}`,
+        );
+      }
+      assert.match(words, /on all 200 prompts, without an interval/);
+    }),
+);

@@ -12,6 +12,7 @@ import {
 import { intervalReasons, promptsUsed } from '../../src/model/result_words';
 import { pairTokens } from '../../src/model/pair_tokens';
 import { namedHeads, sentenceOf } from '../../src/model/named';
+import { buildHeadTable } from '../../src/model/heads';
 import { pText } from '../../src/model/numbers';
 import { resultGrid } from '../../src/model/result_grid';
 import { arraysOf, describeUnit, sortedUnits } from '../../src/model/results';
@@ -20,9 +21,12 @@ import { missingInExperiment, missingInStack, roundingOf } from '../../src/model
 import type { ExperimentData, MapInfo } from '../../src/format/types';
 import { experiment, stack, table, tableWith } from '../support/heads';
 
+/** One text of the only open file. */
+const ONE_TEXT = { captures: [], means: 0 };
+
 test('three heads are named, with their numbers, or the sentence says why none is', () => {
   const effects = headEffects(experiment(true));
-  const [loud, quiet, induction] = namedHeads(table(true), effects, 0);
+  const [loud, quiet, induction] = namedHeads(table(true), effects, 0, ONE_TEXT);
   // 0.0 is the only head judged to have no effect, 0.1 the only causal one.
   assert.equal(loud!.head, 0);
   assert.match(
@@ -30,12 +34,15 @@ test('three heads are named, with their numbers, or the sentence says why none i
     /^0\.0 attends \(value moved 5, rank 2 of 3\).*−0\.05 \[−0\.1, 0\.1\]/,
   );
   assert.equal(quiet!.head, 1);
-  assert.match(sentenceOf(quiet!), /rank 3 of 3\).*by −2 \[−3, −1\]/);
+  assert.match(
+    sentenceOf(quiet!),
+    /rank 3 of 3\).*by −2 \[−3, −1\] \(this one alone\); large is ±0\.5 or more\.$/,
+  );
   assert.equal(induction!.head, 1);
   assert.match(sentenceOf(induction!), /90 %/);
-  const withoutVerdict = namedHeads(table(), headEffects(experiment(false)), 0);
+  const withoutVerdict = namedHeads(table(), headEffects(experiment(false)), 0, ONE_TEXT);
   assert.match(sentenceOf(withoutVerdict[0]!), /no proof of none/);
-  const unknown = namedHeads(table(), null, 0);
+  const unknown = namedHeads(table(), null, 0, ONE_TEXT);
   assert.deepEqual(
     unknown.map(({ head }) => head),
     [null, null, 1],
@@ -44,7 +51,7 @@ test('three heads are named, with their numbers, or the sentence says why none i
   const sentences = (change: (data: ExperimentData) => void, verdicts = false) => {
     const data = experiment(verdicts);
     change(data);
-    const found = namedHeads(tableWith(data), headEffects(data), 0).slice(0, 2);
+    const found = namedHeads(tableWith(data), headEffects(data), 0, ONE_TEXT).slice(0, 2);
     assert.deepEqual([found[0]!.head, found[1]!.head], [null, null]);
     return found.map(sentenceOf).join(' ');
   };
@@ -60,7 +67,7 @@ test('three heads are named, with their numbers, or the sentence says why none i
   const divergence = experiment(false);
   divergence.attributes.metric = 'kl';
   divergence.numbers.ci_low!.values.fill(0.1);
-  const [none] = namedHeads(tableWith(divergence), headEffects(divergence), 0);
+  const [none] = namedHeads(tableWith(divergence), headEffects(divergence), 0, ONE_TEXT);
   assert.match(sentenceOf(none!), /kl cannot be negative/);
 });
 
@@ -69,7 +76,7 @@ test('a head in the louder half is not called quiet, nor one in the quieter half
   const said = (loudness: number[]) => {
     const heads = table(true);
     heads.columns.get('norm_weighted')!.values.set(loudness);
-    return namedHeads(heads, effects, 0).slice(0, 2).map(sentenceOf);
+    return namedHeads(heads, effects, 0, ONE_TEXT).slice(0, 2).map(sentenceOf);
   };
   // 0.0 has no effect and 0.1 a large one; each is on the wrong side of the third head.
   const [loud, quiet] = said([5, 12, 9]);
@@ -79,11 +86,68 @@ test('a head in the louder half is not called quiet, nor one in the quieter half
   );
   assert.match(
     quiet!,
-    /^No head is both quiet and strong: of the heads with a large effect 0\.1 is the quietest \(value moved 12, rank 1 of 3\); .*−2 \[−3, −1\]\.$/,
+    /^No head is both quiet and strong: of the heads with a large effect 0\.1 is the quietest \(value moved 12, rank 1 of 3\); .*−2 \[−3, −1\] \(this one alone\);/,
   );
   // In the middle neither is wrong.
   assert.match(said([7, 1, 9])[0]!, /^0\.0 attends \(value moved 7, rank 2 of 3\), yet/);
   assert.match(said([7, 8, 9])[1]!, /^0\.1 is quiet \(value moved 8, rank 2 of 3\), yet/);
+});
+
+test('of heads picked among many the interval is quoted that holds for all of them', () => {
+  const data = experiment(false);
+  const wider = (values: number[]) => ({
+    shape: [1, 2, 2],
+    dtype: 'f64' as const,
+    values: Float64Array.from(values),
+  });
+  // Heads 0.0, 0.1 and 2.0; all at once 2.0 may have no effect, by itself it has one.
+  data.numbers.ci_sim_low = wider([-0.2, -3.5, -0.1, NaN]);
+  data.numbers.ci_sim_high = wider([0.2, -0.5, 0.7, NaN]);
+  data.numbers.effect!.values[2] = 1;
+  const named = () => namedHeads(tableWith(data), headEffects(data), 0, ONE_TEXT).slice(0, 2);
+  const [loud, quiet] = named();
+  assert.match(sentenceOf(loud!), /^0\.0 .* −0\.05 \[−0\.2, 0\.2\] \(all at once\)/);
+  assert.match(
+    sentenceOf(quiet!),
+    /0\.1 .* −2 \[−3\.5, −0\.5\] \(all at once\); large is ±0\.5 or more/,
+  );
+  assert.match(quiet!.note, /a quarter of the strongest/);
+  // An effect that stands out among all of them fits as well, if it is that large.
+  data.numbers.ci_sim_low.values[2] = 0.4;
+  const wanted = tableWith(data).columns.get('norm_weighted')!.values;
+  assert.equal(named()[1]!.head, wanted[2]! < wanted[1]! ? 2 : 1);
+});
+
+test('a capture that is open beside the chosen file is named where it can tell', () => {
+  const data = experiment(false);
+  const bare = buildHeadTable({
+    stack: null,
+    effects: headEffects(data),
+    method: 0,
+    attribution: null,
+    layerCount: 3,
+    groupSize: 1,
+  });
+  const said = (captures: string[]) =>
+    namedHeads(bare, headEffects(data), 0, { captures, means: 0 });
+  for (const { before, file } of said([])) {
+    assert.match(before, /^Not known: no/);
+    assert.equal(file, null);
+  }
+  for (const { before, file } of said(['long.h5'])) {
+    assert.doesNotMatch(before, /no capture|nothing that is open/);
+    assert.equal(file, 'long.h5');
+  }
+});
+
+test('the share of an induction head is said to be of some rows, and of some prompts', () => {
+  const [, , here] = namedHeads(table(), null, 0, ONE_TEXT);
+  assert.equal(
+    sentenceOf(here!),
+    '0.1 puts 90 % of its attention on what followed an earlier copy, on rows that have one.',
+  );
+  const [, , mean] = namedHeads(table(), null, 0, { captures: [], means: 80 });
+  assert.match(sentenceOf(mean!), /have one; mean over those of 80 prompts that have such rows\.$/);
 });
 
 test('every statistic of the runtime has a sentence of its own', () => {
