@@ -8,6 +8,7 @@ import type { Size, Viewport } from './viewport';
 /** Room for one label across its reading direction. */
 const LINE = 15;
 const NUMBER_CELL = 34;
+const TICK = 5;
 
 /** Every how many cells a label stands: 1, 2, 5, 10, 20 … */
 export function labelStep(cellPixels: number): number {
@@ -21,7 +22,7 @@ export interface AxisOptions {
   labels: readonly string[];
   /** Numbers of the positions; those of the cells where a map holds some only. */
   positions: readonly number[] | null;
-  /** Cells drawn in the accent colour. */
+  /** Cells drawn in the accent colour; where they crowd, the first ones have labels, all a tick. */
   marked: ReadonlySet<number>;
   /** Room for labels, in pixels. */
   room: number;
@@ -42,7 +43,8 @@ export function drawRowLabels(
   screen: Size,
   options: AxisOptions,
 ): void {
-  drawLabels(context, ink, view.y, view.height, screen.height, options, (at, text, style) => {
+  const tick = (at: number) => context.fillRect(options.room - TICK, at - 1, TICK, 2);
+  drawLabels(context, ink, view.y, view.height, screen.height, options, tick, (at, text, style) => {
     context.fillStyle = style;
     context.textAlign = 'right';
     context.textBaseline = 'middle';
@@ -58,7 +60,8 @@ export function drawColumnLabels(
   screen: Size,
   options: AxisOptions,
 ): void {
-  drawLabels(context, ink, view.x, view.width, screen.width, options, (at, text, style) => {
+  const tick = (at: number) => context.fillRect(at - 1, options.room - TICK, 2, TICK);
+  drawLabels(context, ink, view.x, view.width, screen.width, options, tick, (at, text, style) => {
     context.save();
     context.translate(at, options.room - 6);
     context.rotate(-Math.PI / 2);
@@ -77,25 +80,29 @@ function drawLabels(
   extent: number,
   pixels: number,
   { labels, positions, marked }: AxisOptions,
+  tick: (at: number) => void,
   put: (at: number, text: string, style: string) => void,
 ): void {
   const cell = pixels / extent;
   const step = labelStep(cell);
   context.font = `12px ${ink.font}`;
   const last = Math.min(labels.length, Math.ceil(begin + extent));
+  const placeOf = (i: number) => (i + 0.5 - begin) * cell;
+  const isSeen = (i: number) => placeOf(i) >= 0 && placeOf(i) <= pixels;
   const label = (i: number, style: string) => {
-    const at = (i + 0.5 - begin) * cell;
-    if (at < 0 || at > pixels) return;
     const number = positions?.[i] ?? i;
-    put(at, step > 1 ? `${number} ${labels[i]}` : labels[i]!, style);
+    put(placeOf(i), step > 1 ? `${number} ${labels[i]}` : labels[i]!, style);
   };
-  const strong = [...marked].filter((i) => i >= begin - 1 && i < last);
+  const strong = [...marked].filter((i) => i >= 0 && i < last && isSeen(i));
+  const placed: number[] = [];
+  const crowds = (i: number) => step > 1 && placed.some((m) => Math.abs(m - i) * cell < LINE);
+  for (const i of strong) if (!crowds(i)) placed.push(i);
   for (let i = Math.max(0, Math.ceil(begin / step - 1) * step); i < last; i += step) {
-    // Next to a marked label there is no room for a plain one.
-    const crowded = step > 1 && strong.some((m) => Math.abs(m - i) * cell < LINE);
-    if (!crowded && !marked.has(i)) label(i, ink.muted);
+    if (isSeen(i) && !marked.has(i) && !crowds(i)) label(i, ink.muted);
   }
-  for (const i of strong) if (i >= 0 && i < labels.length) label(i, ink.accent);
+  context.fillStyle = ink.accent;
+  if (placed.length < strong.length) strong.forEach((i) => tick(placeOf(i)));
+  for (const i of placed) label(i, ink.accent);
 }
 
 /** Lines between cells and the numbers in them, once there is room. */

@@ -271,12 +271,10 @@ export function drawFigure(
   context.lineWidth = 1;
   context.strokeRect(map.x - 0.5, map.y - 0.5, map.width + 1, map.height + 1);
 
-  const rowMarks = [...content.selectedRows, ...content.found.rows];
-  const columnMarks = [...content.selectedColumns, ...content.found.columns];
-  if (content.cross) {
-    rowMarks.push(content.cross.row);
-    columnMarks.push(content.cross.column);
-  }
+  // In this order they have labels where there is no room for all.
+  const { cross, selectedRows, selectedColumns, found } = content;
+  const rowMarks = [...(cross ? [cross.row] : []), ...selectedRows, ...found.rows];
+  const columnMarks = [...(cross ? [cross.column] : []), ...selectedColumns, ...found.columns];
   within(context, { ...map, x: map.x - left }, () =>
     drawRowLabels(context, ink, view, map, {
       labels: content.rowLabels,

@@ -1,6 +1,7 @@
 /** Tokens as labels: what cannot be seen is made visible, and nothing can act as markup. */
 
-const VISIBLE: Record<string, string> = { ' ': '␠', '\n': '⏎', '\r': '␍', '\t': '⇥', '\0': '␀' };
+/** Signs that common fonts have; other invisible characters are written as their number. */
+const VISIBLE: Record<string, string> = { ' ': '·', '\n': '⏎', '\t': '⇥' };
 
 /** Direction marks and other invisible characters would reorder the page around them. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\u034f\u115f\u1160\u3164\uffa0]/gu;

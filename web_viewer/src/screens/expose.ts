@@ -2,6 +2,7 @@
 
 import { figureLayout } from '../draw/figure';
 import { edges } from '../state/edges';
+import { figureContent } from './head_map';
 import { extent, viewport } from '../state/focus';
 import { shownValue } from '../state/cells';
 import { mapScale } from '../state/colors';
@@ -52,6 +53,12 @@ export function exposeForTests(): void {
     /** Rows and columns of a comparison, and one cell of it. */
     compared: (row: number, column: number) => comparedCell(row, column),
     comparedShape: () => pairedShape.value,
+    /** What stands beside and below the map. */
+    margins: () => {
+      const { rowProfile, columnProfile } = figureContent();
+      const values = (profile: typeof rowProfile) => profile && Array.from(profile.values);
+      return { rows: values(rowProfile), columns: values(columnProfile) };
+    },
     /** The lines of the Lines view, strongest first. */
     edges: () => edges.value,
     /** What the ends of the colours stand for. */

@@ -16,6 +16,7 @@ import { adjust, choose, view } from '../state/view';
 import { mainRun, prompt, results, stack } from '../state/workspace';
 import { Absent, Check, copyText, Pick, Snippet, Switch } from '../ui/controls';
 import { HeadAside } from './head_aside';
+import { BlendBanner } from './head_blend';
 import { exportPng } from './head_export';
 import { HeadLines } from './head_lines';
 import { HeadMap } from './head_map';
@@ -260,7 +261,7 @@ export function HeadScreen() {
   return (
     <div class="head-screen">
       <Toolbar />
-      <Banner index={index} />
+      {isBlend.value ? <BlendBanner /> : <Banner index={index} />}
       <div class="columns head-columns">
         <div class="stage">{needsMap && !headMap.value ? <NoMap /> : <View />}</div>
         <HeadAside index={index} />

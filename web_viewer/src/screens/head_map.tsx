@@ -43,9 +43,10 @@ import {
 } from '../state/cells';
 import { colorVersion, mapScale, mapTable } from '../state/colors';
 import { faultyRows, firstMissing } from '../state/faults';
-import { headMap, isBlend, pool, prefetchNext, preview } from '../state/map';
+import { headMap, pool, prefetchNext, preview } from '../state/map';
 import { currentRows } from '../state/rows';
 import { canSumRows } from '../state/row_sums';
+import { isRaw, shownMargins } from '../state/margins';
 import { viewStatus } from '../state/status';
 import { arrivals, waitingWords } from '../state/tiles';
 import { mainRun } from '../state/workspace';
@@ -79,19 +80,23 @@ function profiles(rows: number, columns: number) {
       columnProfile: { values: along, least, caption: `query ${queryAt(cross.row)}` },
     };
   }
-  // What the file sums up is of one head, and so not of a mean.
-  const data = isBlend.value || transform.value !== RAW ? null : currentRows.value;
-  const { map } = headMap.value!;
-  // The largest weight on a word is not kept.
-  const strongest = isMerged.value ? undefined : data?.columns.get('max');
-  const sums = data?.keySum && pick(data.keySum, map.keyPositions);
+  const { largest, sums } = marginsAlong();
   return {
-    rowProfile: strongest
-      ? { values: pick(strongest, map.queryPositions), least: 0, caption: 'largest' }
-      : null,
-    columnProfile: sums
-      ? { values: sumsOver(keyAxis.value, sums), least: 0, caption: 'sum' }
-      : null,
+    rowProfile: largest ? { values: largest, least: 0, caption: 'largest' } : null,
+    columnProfile: sums ? { values: sums, least: 0, caption: 'sum' } : null,
+  };
+}
+
+/** The largest of each row and the sum of each column: from the file, else of what is drawn. */
+function marginsAlong(): { largest: Float32Array | null; sums: Float32Array | null } {
+  const data = currentRows.value;
+  const { map } = headMap.value!;
+  const strongest = isRaw.value && !isMerged.value ? data?.columns.get('max') : undefined;
+  const kept = isRaw.value ? data?.keySum : undefined;
+  const drawn = strongest && kept ? null : shownMargins.value;
+  return {
+    largest: strongest ? pick(strongest, map.queryPositions) : (drawn?.largest ?? null),
+    sums: kept ? sumsOver(keyAxis.value, pick(kept, map.keyPositions)) : (drawn?.sums ?? null),
   };
 }
 

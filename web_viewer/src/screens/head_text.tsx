@@ -13,6 +13,7 @@ import { wordTexts } from '../model/words';
 import { transform, wordsOfSides } from '../state/cells';
 import { mapScale } from '../state/colors';
 import { headMap } from '../state/map';
+import { keyMeans } from '../state/margins';
 import { adjust, choose, view } from '../state/view';
 import { client, failWith, mainRun, prompt, stack } from '../state/workspace';
 
@@ -155,9 +156,11 @@ export function HeadText() {
 
   const chosenQueries = new Set(queries.value);
   const chosenKeys = new Set(view.keys.value);
+  const pointing = queries.value.length > 0;
+  const shaded = pointing ? weights.value : keyMeans.value;
   const sumOf = (positions: Iterable<number>) => {
     let sum = 0;
-    for (const at of positions) sum += weights.value?.[at] ?? 0;
+    for (const at of positions) sum += shaded?.[at] ?? 0;
     return sum;
   };
   const shade = (weight: number) => {
@@ -169,7 +172,7 @@ export function HeadText() {
   const token = (positions: number[], at: number, asKey: boolean, asQuery: boolean) => {
     const first = positions[0]!;
     const texts = (asKey ? sides.keys : sides.queries)(positions);
-    const weight = asKey && weights.value ? sumOf(positions) : null;
+    const weight = asKey && shaded ? sumOf(positions) : null;
     const kindOf = (event: { altKey: boolean }): Kind =>
       event.altKey || !asQuery ? 'keys' : 'queries';
     const marks = [
@@ -184,7 +187,7 @@ export function HeadText() {
         type="button"
         class={marks.filter(Boolean).join(' ')}
         style={weight === null ? undefined : shade(weight)}
-        title={`${place}${weight === null ? '' : `: ${short(weight)}`}\n${textOf(texts, WHOLE)}`}
+        title={`${place}${weight === null ? '' : `: ${short(weight)}${pointing ? '' : ' on average'}`}\n${textOf(texts, WHOLE)}`}
         onPointerEnter={(event) => {
           if (asQuery) pointed.value = positions;
           selection.enter(kindOf(event), at, event);
@@ -212,6 +215,9 @@ export function HeadText() {
   return (
     <div class="text-view">
       <p class="small">
+        {!pointing &&
+          shaded &&
+          'Shaded by what each token gets on average from those that see it. '}
         Point at a token to shade what it attends to. Click to keep it, drag or shift-click for a
         range, ctrl-click to add one, alt-click to choose keys and sum them.
         {long > MAX_TOKENS && ` The first ${MAX_TOKENS} of ${long} tokens.`}
@@ -226,7 +232,7 @@ export function HeadText() {
       <div class="flow" aria-label={sameText ? 'Tokens' : 'Keys'} onPointerLeave={leave}>
         {groups.keys.map((positions, at) => token(positions, at, true, sameText))}
       </div>
-      {weights.value && chosenKeys.size > 0 && (
+      {pointing && shaded && chosenKeys.size > 0 && (
         <p class="text-sum">
           {several === 1 ? 'This query gives' : `These ${several} queries give, on average,`}{' '}
           <strong>{short(sumOf(chosenKeys), 4)}</strong> of {several === 1 ? 'its' : 'their'}{' '}

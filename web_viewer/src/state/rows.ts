@@ -12,6 +12,8 @@ import { client, failWith, mainRun, prompt, stack } from './workspace';
 /** Statistics of the rows of one head, by name, all of them by position. */
 export interface RowData {
   key: string;
+  /** How many queries the head has, stored or not. */
+  queries: number;
   columns: Map<string, Float32Array>;
   keySum: Float32Array | null;
   valueNorm: Float32Array | null;
@@ -65,6 +67,7 @@ async function loadRows(wanted: string): Promise<void> {
   });
   rowData.value = {
     key: wanted,
+    queries,
     columns,
     keySum: keySum ? Float32Array.from(keySum.values) : null,
     valueNorm: valueNorm ? Float32Array.from(valueNorm.values) : null,

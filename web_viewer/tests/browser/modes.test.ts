@@ -346,6 +346,93 @@ print(json.dumps([[q, k, w] for (q, k), w in sums.items()]))`,
 );
 
 test(
+  'beside a map stand the largest of each row and the sum of each key, whatever is drawn',
+  { skip: without('python') },
+  () =>
+    withViewer(async (viewer) => {
+      const { page } = viewer;
+      const margins = async (sum: number) => {
+        const handle = await page.waitForFunction((wanted) => {
+          const { rows, columns } = window.__attnscope.margins();
+          const total = columns?.reduce((all, value) => all + value, 0) ?? NaN;
+          return Math.abs(total - wanted) < 1e-4 ? { rows: rows!, columns: columns! } : null;
+        }, sum);
+        return (await handle.jsonValue()) as { rows: number[]; columns: number[] };
+      };
+      const assertMargins = async (cells: (number | null)[][]) => {
+        const numbers = cells.map((row) => row.map((cell) => cell ?? 0));
+        const sums = numbers[0]!.map((_, k) => numbers.reduce((sum, row) => sum + row[k]!, 0));
+        const shown = await margins(sums.reduce((all, sum) => all + sum, 0));
+        numbers.forEach((row, q) => assert.ok(Math.abs(shown.rows[q]! - Math.max(...row)) < 1e-5));
+        sums.forEach((sum, k) => assert.ok(Math.abs(shown.columns[k]! - sum) < 1e-5, `key ${k}`));
+      };
+      for (const [sink, value, flags] of [
+        [true, false, ''],
+        [false, false, '&sink=0'],
+        [false, true, '&sink=0&vw=1'],
+      ] as const) {
+        await viewer.open([pieces()], `#v=1&s=head&h=0.1${flags}`);
+        await assertMargins(expected(1, { sink, value, words: false }));
+      }
+      await viewer.open([pieces()], '#v=1&s=head&h=0.1&tray=0.0,0.1&tm=mean');
+      const [one, two] = [0, 1].map((head) =>
+        expected(head, { sink: true, value: false, words: false }),
+      );
+      await assertMargins(one!.map((row, q) => row.map((cell, k) => (cell! + two![q]![k]!) / 2)));
+      // What is said above it is of all its heads.
+      assert.match(
+        await page.locator('.banner').innerText(),
+        /This is the mean of heads 0\.0, 0\.1\./,
+      );
+    }),
+);
+
+test(
+  'a text opens shaded by what each token gets on average from those that see it',
+  { skip: without('python') },
+  () =>
+    withViewer(async (viewer) => {
+      const { page } = viewer;
+      for (const [sink, value, words, flags] of [
+        [true, false, false, ''],
+        [true, true, false, '&vw=1'],
+        [false, false, false, '&sink=0'],
+        [false, true, false, '&sink=0&vw=1'],
+        [true, false, true, '&wd=1'],
+      ] as const) {
+        const map = expected(1, { sink, value, words: false });
+        const alive = (q: number) => map[q]!.some((cell) => cell !== null);
+        const means = map.map((_, k) => {
+          const rows = map.filter((_, q) => q >= k && alive(q));
+          return rows.length > 0 ? rows.reduce((sum, row) => sum + row[k]!, 0) / rows.length : 0;
+        });
+        const starts = words ? WORDS : Array.from({ length: 13 }, (_, at) => at);
+        const wanted = starts
+          .slice(0, -1)
+          .map((from, at) =>
+            means.slice(from, starts[at + 1]).reduce((sum, mean) => sum + mean, 0),
+          );
+        await viewer.open([pieces()], `#v=1&s=head&h=0.1&w=text${flags}`);
+        await page.waitForFunction(
+          (all) =>
+            all.every((mean, at) => {
+              const title = document.querySelectorAll<HTMLElement>('.token')[at]?.title ?? '';
+              const shown = Number(/: (\S+) on average/.exec(title)?.[1]?.replace('−', '-'));
+              return Math.abs(shown - mean) <= 6e-3 * Math.abs(mean) + 1e-9;
+            }),
+          wanted,
+        );
+        await page.getByText('Shaded by what each token gets on average').waitFor();
+      }
+      // Pointing takes its place, and leaving brings it back.
+      await page.locator('.token').nth(3).hover();
+      await page.getByText('Shaded by what').waitFor({ state: 'detached' });
+      await page.mouse.move(4, 300);
+      await page.getByText('Shaded by what').waitFor();
+    }),
+);
+
+test(
   'tokens of the text are chosen by dragging, shift and ctrl, and their sums are shown',
   { skip: without('command', 'python') },
   () =>

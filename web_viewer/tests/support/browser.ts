@@ -51,6 +51,7 @@ interface Surface {
   memory(): Promise<{ heap: number; blocks: number }>;
   shown(row: number, column: number): number | null;
   range(): number[];
+  margins(): { rows: number[] | null; columns: number[] | null };
   edges(): { query: number; key: number; weight: number }[];
   comparedShape(): { rows: number; columns: number };
   compared(row: number, column: number): ComparedCell | null;

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { drawBipartite, MOVING_EDGES, RESTING_EDGES } from '../../src/draw/bipartite';
 import { colorTable, inkOn } from '../../src/draw/color';
-import { labelStep } from '../../src/draw/axes';
+import { drawColumnLabels, drawRowLabels, labelStep } from '../../src/draw/axes';
+import { marginsOf } from '../../src/draw/margins';
 import { HeatMapPainter } from '../../src/draw/heat_map';
 import { LIGHT_INK } from '../../src/draw/ink';
 import { drawMatrices, matrixLayout } from '../../src/draw/matrix';
@@ -305,4 +306,80 @@ test('the mark of a verdict is seen on a cell of any colour', () => {
       }
     }
   }
+});
+
+/** Notes where labels and ticks are put, along one axis. */
+function notedLabels(rows: boolean, count: number, pixels: number, marked: number[]) {
+  const texts: { at: number; text: string; style: string }[] = [];
+  const ticks: number[] = [];
+  let moved = 0;
+  const pen = {
+    fillStyle: '',
+    save: () => {},
+    restore: () => {},
+    rotate: () => {},
+    translate: (x: number) => (moved = x),
+    measureText: (text: string) => ({ width: 6 * text.length }),
+    fillText: (text: string, _x: number, y: number) =>
+      texts.push({ at: rows ? y : moved, text, style: pen.fillStyle }),
+    fillRect: (x: number, y: number) => ticks.push((rows ? y : x) + 1),
+  };
+  const draw = rows ? drawRowLabels : drawColumnLabels;
+  const labels = Array.from({ length: count }, (_, i) => `t${i}`);
+  draw(
+    pen as unknown as Pen,
+    LIGHT_INK,
+    { x: 0, y: 0, width: count, height: count },
+    { width: pixels, height: pixels },
+    { labels, positions: null, marked: new Set(marked), room: 90 },
+  );
+  return { texts, ticks };
+}
+
+test('labels never overlap, and of marked ones that crowd the first are written and all ticked', () => {
+  for (const rows of [true, false]) {
+    for (const count of [5, 40, 700]) {
+      for (const marked of [[], [3], [465, 469, 629, 639, 2], [4, 3, 2, 1, 0], [39, 38, 20]]) {
+        const { texts, ticks } = notedLabels(rows, count, 420, marked);
+        const places = texts.map(({ at }) => at).sort((a, b) => a - b);
+        places.forEach((at, i) => assert.ok(i === 0 || at - places[i - 1]! >= 10, `${at}`));
+        const inside = marked.filter((i) => i < count);
+        const strong = texts.filter(({ style }) => style === LIGHT_INK.accent);
+        // The first of the marked ones, where one looks, always has its label.
+        if (inside.length > 0) assert.ok(strong.some(({ text }) => text.endsWith(`t${inside[0]}`)));
+        if (strong.length < inside.length) {
+          assert.deepEqual(
+            ticks.map(Math.round),
+            inside.map((i) => Math.round(((i + 0.5) * 420) / count)),
+          );
+        }
+      }
+    }
+  }
+});
+
+test('margins are the largest of every row and the sum of every column, across tiles', () => {
+  const [rows, columns] = [300, 520];
+  const value = (q: number, k: number) =>
+    q === 7 && k === 9 ? NaN : ((q * 31 + k * 17) % 101) / 8;
+  const margins = marginsOf(rows, columns, (row, column) => {
+    const size = [Math.min(256, rows - 256 * row), Math.min(256, columns - 256 * column)] as const;
+    const values = Float32Array.from({ length: size[0] * size[1] }, (_, at) =>
+      value(256 * row + Math.floor(at / size[1]), 256 * column + (at % size[1])),
+    );
+    return { values, rows: size[0], columns: size[1] };
+  })!;
+  for (const q of [0, 7, 255, 256, 299]) {
+    const all = Array.from({ length: columns }, (_, k) => value(q, k) || 0);
+    assert.equal(margins.largest[q], Math.max(...all));
+  }
+  for (const k of [0, 9, 255, 256, 519]) {
+    let sum = 0;
+    for (let q = 0; q < rows; ++q) sum += value(q, k) || 0;
+    assert.equal(margins.sums[k], sum);
+  }
+  assert.equal(
+    marginsOf(rows, columns, () => null),
+    null,
+  );
 });

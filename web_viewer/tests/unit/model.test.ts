@@ -150,7 +150,9 @@ test('numbers as people read them', () => {
 test('tokens are text, whatever is in them', () => {
   assert.equal(tokenLabel('Ġriver'), '·river');
   assert.equal(tokenLabel('▁river'), '·river');
-  assert.equal(tokenLabel(' \n'), '␠⏎');
+  assert.equal(tokenLabel(' \n'), '·⏎');
+  assert.equal(tokenLabel('  '), '··');
+  assert.equal(tokenLabel('a\0\r'), 'a‹0000›‹000D›');
   assert.equal(tokenLabel('\u202eabc'), '‹202E›abc');
   assert.equal(tokenLabel('x'.repeat(100)).length, 25);
   assert.equal(safeText('a'.repeat(1e6), 10), `${'a'.repeat(10)}…`);
