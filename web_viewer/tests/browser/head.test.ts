@@ -445,7 +445,7 @@ test(
       await page.keyboard.press('p');
       const picture = page.waitForEvent('download');
       await page.keyboard.press('e');
-      assert.match((await picture).suggestedFilename(), /^several-p000000-1\.7\.png$/);
+      assert.match((await picture).suggestedFilename(), /^several-p000000-1\.7-seen-2x\.png$/);
       await page.evaluate(() => (location.hash = '#v=1&s=compare&h=1.7&vs=0:p000002:0.3'));
       await page.locator('.compare-panel').first().waitFor();
       await page.keyboard.press('x');
