@@ -110,6 +110,8 @@ export interface MapInfo {
   rowSum: string;
   /** Factors of the coarser levels that are stored, ascending: 4, 16 … */
   levels: { max: number[]; mean: number[] };
+  /** Why it is no map of its prompt; it is then not drawn. */
+  fault: string | null;
 }
 
 /** Statistics of all heads of one stack of one prompt. */
@@ -128,6 +130,8 @@ export interface StackData {
   hasKeySum: boolean;
   hasValueNorm: boolean;
   maps: MapInfo[];
+  /** What does not fit the prompt, and so is left out. */
+  faults: string[];
 }
 
 export interface PromptData {

@@ -4,6 +4,7 @@ export type IoErrorCode =
   | 'not_hdf5'
   | 'unreadable'
   | 'filter'
+  | 'shape'
   | 'too_large'
   | 'changed'
   | 'gone'

@@ -1,10 +1,12 @@
 /** One prompt of a file: tokens, statistics of its heads, and which maps are stored. */
 
+import { arrayFault, mapFault } from '../format/shapes';
 import { STACKS, parsePatternName, type StackName } from '../format/schema';
 import type {
   Attributes,
   MapInfo,
   NumberArray,
+  NumberData,
   PromptData,
   StackData,
   Tokens,
@@ -57,7 +59,20 @@ async function readMap(
     floor: typeof attributes.floor === 'number' ? attributes.floor : 0,
     rowSum: typeof attributes.row_sum === 'string' ? attributes.row_sum : 'free',
     levels,
+    fault: null,
   };
+}
+
+/** Judged once the tokens and the heads of the layer are known. */
+function judged(map: MapInfo, sides: Sides, layerHeads: number | null): MapInfo {
+  const [stored, rows, columns] = map.shape;
+  const { queryPositions, keyPositions } = map;
+  const fault = mapFault(
+    { stored, expected: map.heads?.length ?? layerHeads },
+    { stored: rows, positions: queryPositions, tokens: sides.queries },
+    { stored: columns, positions: keyPositions, tokens: sides.keys },
+  );
+  return { ...map, fault };
 }
 
 async function readLevels(
@@ -80,11 +95,21 @@ async function readLevels(
   return levels;
 }
 
+/** Cells of an overview along either side, at most. */
+const OVERVIEW_EXTENT = 64;
+
+/** Tokens on both sides of the maps of a stack; null where the prompt has none. */
+interface Sides {
+  queries: number | null;
+  keys: number | null;
+}
+
 async function readStack(
   file: Reading,
   prompt: string,
   stack: StackName,
   cacheNames: string[],
+  sides: Sides,
 ): Promise<StackData | null> {
   const path = `${prompt}/attention/${stack}`;
   const names = new Set(await file.names(path));
@@ -95,7 +120,7 @@ async function readStack(
 
   const optional = <T>(name: string, read: (path: string) => Promise<T>): Promise<T | null> =>
     names.has(name) ? read(`${path}/${name}`) : Promise.resolve(null);
-  const [layers, counts, stats, statAttributes, overview, rowAttributes, top, levels] =
+  const [layers, counts, storedStats, statAttributes, storedOverview, rowAttributes, top, levels] =
     await Promise.all([
       optional('layers', (at) => file.numbers(at)),
       optional('n_heads', (at) => file.numbers(at)),
@@ -112,17 +137,32 @@ async function readStack(
       readMap(file, `${prompt}/cache/${name}`, site!.layer, levels.get(site!.layer)),
     ),
   );
-  const storedMaps = maps.filter((map) => map !== null).sort((a, b) => a.layer - b.layer);
+  const found = maps.filter((map) => map !== null).sort((a, b) => a.layer - b.layer);
 
-  const layerList = layers ? listOf(layers.values) : storedMaps.map((map) => map.layer);
+  const layerList = layers ? listOf(layers.values) : found.map((map) => map.layer);
+  const countList = counts ? listOf(counts.values) : null;
+  const headsOf = (layer: number) => countList?.[layerList.indexOf(layer)] ?? null;
+  const storedMaps = found.map((map) => judged(map, sides, headsOf(map.layer)));
   const widestMap = Math.max(0, ...storedMaps.map((map) => map.shape[0]));
+  const statNames = textsOf(statAttributes?.names);
+  const faults = storedMaps.flatMap(({ path: at, fault }) => (fault ? [`${at}: ${fault}`] : []));
+  const fitting = <T extends NumberData>(name: string, data: T | null, last: (number | null)[]) => {
+    if (!data) return null;
+    const widest = countList ? Math.max(0, ...countList) : null;
+    const fault = arrayFault(data.shape, [layerList.length, widest, ...last]);
+    if (fault) faults.push(`${path}/${name}: ${fault}`);
+    return fault ? null : data;
+  };
+  const thumb = (tokens: number | null) => tokens && Math.min(OVERVIEW_EXTENT, tokens);
+  const stats = fitting('head_stats', storedStats, [statNames.length]);
+  const overview = fitting('overview', storedOverview, [thumb(sides.queries), thumb(sides.keys)]);
   const width = stats?.shape[1] ?? overview?.shape[1] ?? widestMap;
   return {
     stack,
     layers: layerList,
     headCounts: counts ? listOf(counts.values) : layerList.map(() => width),
     width,
-    statNames: textsOf(statAttributes?.names),
+    statNames,
     headStats: stats ? Float32Array.from(stats.values) : new Float32Array(0),
     overview: overview
       ? {
@@ -136,6 +176,7 @@ async function readStack(
     hasKeySum: names.has('key_sum'),
     hasValueNorm: names.has('value_norm'),
     maps: storedMaps,
+    faults,
   };
 }
 
@@ -153,13 +194,23 @@ export async function readPrompt(file: Reading, id: string): Promise<PromptData>
       ? [readTokens(file, `${path}/tokens/source`), readTokens(file, `${path}/tokens/target`)]
       : [readTokens(file, `${path}/tokens`), undefined],
   );
-  const stacks = await Promise.all(STACKS.map((name) => readStack(file, path, name, cacheNames)));
+  const queryTokens = { self: first, encoder: first, decoder: second, cross: second };
+  const keyTokens = { self: first, encoder: first, decoder: second, cross: first };
+  const stacks = await Promise.all(
+    STACKS.map((name) => {
+      const sides = {
+        queries: queryTokens[name]?.texts.length ?? null,
+        keys: keyTokens[name]?.texts.length ?? null,
+      };
+      return readStack(file, path, name, cacheNames, sides);
+    }),
+  );
   return {
     id,
     text: text?.[0] ?? '',
     attributes,
-    queryTokens: { self: first, encoder: first, decoder: second, cross: second },
-    keyTokens: { self: first, encoder: first, decoder: second, cross: first },
+    queryTokens,
+    keyTokens,
     stacks: stacks.filter((stack) => stack !== null),
   };
 }
@@ -336,6 +387,7 @@ export async function readPackedPrompt(
         hasKeySum: false,
         hasValueNorm: false,
         maps: [],
+        faults: [],
       };
     }),
   );

@@ -4,6 +4,7 @@ import { useEffect } from 'preact/hooks';
 import { captureCommand, verdictCommand } from '../model/commands';
 import { nameOf } from '../model/heads';
 import { modelName } from '../model/join';
+import { safeText } from '../model/tokens';
 import { found, stepFound } from '../state/focus';
 import { table } from '../state/heads';
 import { screenKeys } from '../state/keys';
@@ -226,6 +227,15 @@ function NoMap() {
   const run = mainRun.value!;
   const text = prompt.value?.text;
   const kept = stack.value && stack.value.maps.length > 0;
+  const layer = shownHead.value?.layer;
+  const fault = stack.value?.maps.find((map) => map.layer === layer)?.fault;
+  if (fault) {
+    return (
+      <Absent title="The stored map of this head is not one of its prompt">
+        <p>It has {safeText(fault, 200)}, so nothing says what its cells are of.</p>
+      </Absent>
+    );
+  }
   return (
     <Absent
       inPrompt

@@ -14,7 +14,16 @@ import { findMap, headMap, type HeadMap } from './map';
 import { shownHead } from './selection';
 import { arrivals, cellValue, tile } from './tiles';
 import { view } from './view';
-import { failWith, mainRun, prompt, runIdOf, runs, stack, type OpenRun } from './workspace';
+import {
+  failWith,
+  mainRun,
+  prompt,
+  runIdOf,
+  runs,
+  stack,
+  type OpenRun,
+  tellFaults,
+} from './workspace';
 
 /** What `vs` of the address names: file, prompt and head. */
 export interface Versus {
@@ -74,7 +83,9 @@ export function followCompare(): void {
     owner = key;
     readPrompt(wanted.run.file, wanted.promptId).then(
       (data) => {
-        if (owner === key) versusPrompt.value = { key, data };
+        if (owner !== key) return;
+        versusPrompt.value = { key, data };
+        tellFaults(wanted.run.summary.name, data);
       },
       (error: unknown) => failWith(wanted.run.summary.name, error),
     );

@@ -27,7 +27,7 @@ export function findMap(
   head: HeadRef,
 ): HeadMap | null {
   const map = maps.find((candidate) => candidate.layer === head.layer);
-  if (!map) return null;
+  if (!map || map.fault !== null) return null;
   const index = map.heads ? map.heads.indexOf(head.head) : head.head;
   if (index < 0 || index >= map.shape[0]) return null;
   return { head, map, index, row: layers.indexOf(head.layer) };

@@ -21,6 +21,7 @@ import {
   mainRun,
   readingPrompt,
   say,
+  tellFaults,
   unreadPrompt,
   type OpenRun,
 } from './workspace';
@@ -90,7 +91,9 @@ async function loadPrompt(run: OpenRun, id: string): Promise<void> {
   const data = groups.includes(id)
     ? await readPrompt(run.file, id)
     : await readPackedPrompt(run.file, Number(id.slice(1)), id, packedStacks);
-  if (wanted === `${run.id}|${id}`) lastPrompt.value = { run: run.id, data };
+  if (wanted !== `${run.id}|${id}`) return;
+  lastPrompt.value = { run: run.id, data };
+  tellFaults(run.summary.name, data);
 }
 
 let wanted = '';

@@ -78,6 +78,11 @@ export function failWith(name: string, error: unknown): void {
   else throw error;
 }
 
+/** What of a prompt is left out, since it does not fit. */
+export function tellFaults(name: string, { stacks }: PromptData): void {
+  for (const fault of stacks.flatMap(({ faults }) => faults)) fail(name, 'shape', fault);
+}
+
 export const dismissAll = (): void => void (failures.value = []);
 
 export function dismiss(id: number): void {

@@ -96,6 +96,12 @@ function explain({ code, messages: [message = ''], name }: Failure): Explanation
         advice: `${message}. Built in are deflate, shuffle, szip and scale-offset. Rewrite the file:`,
         command: `h5repack -f SHUF -f GZIP=1 ${JSON.stringify(name)} readable.h5`,
       };
+    case 'shape':
+      return {
+        title: 'A dataset has another shape than its prompt calls for',
+        advice: `${message}. It is left out, for nothing says what its values are of.`,
+        command: `attnscope verify ${name}`,
+      };
     case 'too_large':
       return { title: 'That would not fit', advice: `${message}.` };
     case 'changed':

@@ -142,3 +142,56 @@ test(
       assert.equal(await page.title(), 'attnscope');
     }),
 );
+
+/** A prompt of 9 tokens, two layers of two heads, and whatever `code` makes of it. */
+const nine = (name: string, code: string): string =>
+  writtenByH5py(
+    name,
+    `f.attrs["schema"] = np.bytes_(b"attnscope/1"); f.attrs["schema_version"] = [1, 0]
+f.attrs["kind"] = np.bytes_(b"capture")
+p = f.create_group("prompts/p000000"); p["text"] = np.bytes_(b"nine")
+p["tokens/text"] = np.array([b"t%d" % i for i in range(9)])
+a = p.create_group("attention/self"); a["layers"] = np.array([0, 1]); a["n_heads"] = np.array([2, 2])
+stats, overview, rows, columns, heads, kept = (2, 2, 1), (2, 2, 9, 9), 9, 9, 2, None
+${code}
+s = a.create_dataset("head_stats", data=np.full(stats, 0.5, dtype="f4")); s.attrs["names"] = np.array([b"entropy"])
+a.create_dataset("overview", data=np.full(overview, 9, dtype="u1"))
+p["cache/blocks.0.attn.hook_pattern"] = np.full((2, 9, 9), 0.25, dtype="f4")
+d = p.create_dataset("cache/blocks.1.attn.hook_pattern", data=np.full((heads, rows, columns), 0.5, dtype="f4"))
+if kept: d.attrs["q_positions"] = np.array(kept)`,
+  );
+
+test(
+  'what has another shape than its prompt is named and left out, never drawn as data',
+  { skip: without('python') },
+  () =>
+    withViewer(async (viewer) => {
+      const { page } = viewer;
+      const card = page.locator('.failure[data-code=shape]');
+      const maps: [string, string, RegExp][] = [
+        ['rows', 'rows = 5', /hook_pattern: 5 rows for 9 tokens/],
+        ['columns', 'columns = 10', /hook_pattern: 10 columns for 9 tokens/],
+        ['heads', 'heads = 3', /hook_pattern: maps of 3 heads for 2/],
+        ['kept', 'rows = 5; kept = [0, 1]', /hook_pattern: 5 rows for 2 kept positions/],
+        ['outside', 'rows = 2; kept = [0, 9]', /hook_pattern: rows of position 9, and 9 tokens/],
+      ];
+      for (const [name, code, words] of maps) {
+        await viewer.open([nine(`shape-${name}.h5`, code)], '#v=1&s=head&h=1.0');
+        await page.getByText('is not one of its prompt').waitFor();
+        assert.match(await card.innerText(), words);
+        assert.equal(await page.locator('.head-map').count(), 0);
+        // What fits is shown as ever.
+        await page.evaluate(() => (location.hash = '#v=1&s=head&h=0.1'));
+        assert.equal(await viewer.value(5, 2), 0.25);
+      }
+      await viewer.open([nine('shape-fits.h5', 'rows = 2; kept = [0, 8]')], '#v=1&s=head&h=1.0');
+      assert.equal(await viewer.value(1, 2), 0.5);
+      assert.equal(await card.count(), 0);
+
+      await viewer.open([nine('shape-stats.h5', 'stats = (1, 2, 1)')]);
+      assert.match(await card.innerText(), /head_stats: 1 × 2 × 1 values in place of 2 × 2 × 1/);
+      await viewer.open([nine('shape-overview.h5', 'overview = (2, 2, 5, 9)')]);
+      assert.match(await card.innerText(), /overview: 2 × 2 × 5 × 9 values in place of/);
+      assert.equal((await viewer.heads()).heads, 4);
+    }),
+);

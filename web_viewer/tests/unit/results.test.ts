@@ -173,6 +173,7 @@ test('what is missing or rounded is said, and padding is not missing', () => {
     hasKeySum: false,
     hasValueNorm: false,
     maps: [],
+    faults: [],
   };
   assert.equal(
     missingInStack(wide, 'p000000'),
