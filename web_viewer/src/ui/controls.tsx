@@ -15,11 +15,14 @@ interface PickProps {
 }
 
 export function Pick({ label, value, options, onPick, title, hideLabel }: PickProps) {
+  const chosen = options.find((option) => option.value === value);
   return (
     <label class="pick" title={title}>
       <span class={hideLabel ? 'unseen' : ''}>{label}</span>
       <select
         value={value}
+        // There may be no room for all of what is chosen.
+        title={[chosen?.label, chosen?.title, title].filter(Boolean).join('\n')}
         onChange={(event) => {
           const picked = event.currentTarget.value;
           // A choice that is not taken up, as in a menu of actions, does not stay.

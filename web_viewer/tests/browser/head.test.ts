@@ -450,9 +450,7 @@ test(
       await page.locator('.compare-panel').first().waitFor();
       await page.keyboard.press('x');
       const swapped = await viewer.state();
-      assert.deepEqual(
-        [swapped.head, swapped.prompt, swapped.versus],
-        ['0.3', 'p000002', '0:p000000:1.7'],
-      );
+      assert.deepEqual([swapped.head, swapped.prompt], ['0.3', 'p000002']);
+      assert.match(String(swapped.versus), /^several\.h5:\w+:p000000:1\.7$/);
     }),
 );
