@@ -63,3 +63,16 @@ export function roundingOf({ stack, maps }: StackData): string[] {
   }
   return out;
 }
+
+/** Mantissas of 10 bits. */
+const TEN_BITS = ['r10', 'f16'];
+
+/** What rounding alone can make of the difference of two maps; empty where neither is rounded. */
+export function roundingStep(dtypes: readonly string[]): string {
+  const rounded = TEN_BITS.filter((dtype) => dtypes.includes(dtype));
+  if (rounded.length === 0) return '';
+  return (
+    `Stored maps are rounded to 10 bits (${rounded.join(', ')}): one step is up to ` +
+    '0.1 % of a weight, 0.0005 at most, and so small a difference may be rounding alone.'
+  );
+}

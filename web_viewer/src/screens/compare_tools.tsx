@@ -5,47 +5,84 @@ import { differencesOf } from '../model/differences';
 import { nameOf, parseHead } from '../model/heads';
 import { plural, short } from '../model/numbers';
 import { safeText } from '../model/tokens';
+import { roundingStep } from '../model/warnings';
 import { formatVersus, sideA, sideB, versus, type Side } from '../state/compare';
 import { shownHead } from '../state/selection';
 import { choose, view } from '../state/view';
 import { table } from '../state/heads';
-import { experiments, mainRun, prompt, runs } from '../state/workspace';
+import { experiments, mainRun, prompt, runs, say, type OpenRun } from '../state/workspace';
 import { copyText, Pick } from '../ui/controls';
 import { ColorPicks } from './overview';
 
 const SHOWN_DIFFERENCES = 8;
 
-/** The heads that a diff of two files names, each a step from its two maps. */
+/** Whether the maps on screen are of one head and prompt of two files. */
+function isShown(first: OpenRun | undefined, second: OpenRun | undefined): boolean {
+  const other = versus.value;
+  const main = mainRun.value;
+  const head = shownHead.value;
+  if (!other || !main || !head || !first || !second) return false;
+  const files = new Set([main.id, other.run.id]);
+  return (
+    files.size === 2 &&
+    files.has(first.id) &&
+    files.has(second.id) &&
+    other.promptId === prompt.value?.id &&
+    nameOf(other.head) === nameOf(head)
+  );
+}
+
+/** The heads that a diff of two files names, each a step to its two maps. */
 export function DiffLine() {
   const found = experiments.value
     .map(({ run, data }) => ({ run, differences: differencesOf(data) }))
     .find(({ differences }) => differences !== null);
   if (!found?.differences) return null;
   const { a, b, method, metric, heads, equal, undefined: lost } = found.differences;
-  const place = (id: string) => runs.value.findIndex(({ summary }) => summary.root.run_id === id);
-  const [first, second] = [place(a), place(b)];
-  const open = first >= 0 && second >= 0;
-  const show = (head: string) =>
+  const runOf = (id: string) => runs.value.find(({ summary }) => summary.root.run_id === id);
+  const [first, second] = [runOf(a), runOf(b)];
+  const nameIn = (run: OpenRun | undefined, id: string) =>
+    run ? safeText(run.summary.name, 40) : `run ${safeText(id, 8)}`;
+  const [nameA, nameB] = [nameIn(first, a), nameIn(second, b)];
+  const shown = isShown(first, second);
+  const rounding = shown
+    ? roundingStep([sideA.value, sideB.value].map((side) => side?.at.map.mapDtype ?? ''))
+    : '';
+  const show = (head: string) => {
     choose({
-      mainFile: runs.value[first]!.summary.name,
+      mainFile: first!.summary.name,
       head,
-      versus: formatVersus(runs.value[second]!, prompt.value?.id ?? '', parseHead(head)!),
+      versus: formatVersus(second!, prompt.value?.id ?? '', parseHead(head)!),
     });
+    if (!shown) say(`A is of ${nameA} now, B of ${nameB}.`);
+  };
   return (
     <p class="diff-line">
       <span class="muted">
-        {safeText(found.run.summary.name, 40)}: {method} {metric}
+        {safeText(found.run.summary.name, 40)}: {method} {metric} between {nameA} (a) and {nameB}{' '}
+        (b)
+        {!shown && ', which is not what is shown below'}
       </span>
       {heads.slice(0, SHOWN_DIFFERENCES).map(({ head, value }) => (
-        <button key={head} type="button" class="chip" disabled={!open} onClick={() => show(head)}>
+        <button
+          key={head}
+          type="button"
+          class="chip"
+          title={`Head ${head} of ${nameA} as A, of ${nameB} as B`}
+          disabled={!first || !second}
+          onClick={() => show(head)}
+        >
           {head} {short(value, 2)}
         </button>
       ))}
       <span class="muted">
         {heads.length === 0 && lost === 0 && 'no map differs'}
         {lost > 0 && `${plural(lost, 'head')} with cells that are not numbers; `}
-        {equal > 0 && heads.length > 0 && `${equal} heads are equal`}
-        {!open && '; open both captures beside it to see their maps'}
+        {equal > 0 &&
+          heads.length > 0 &&
+          `${equal === 1 ? '1 head is' : `${equal} heads are`} equal`}
+        {(!first || !second) && '; open both captures beside it to see their maps'}
+        {rounding && `. ${rounding}`}
       </span>
     </p>
   );

@@ -137,8 +137,15 @@ test('what a diff found opens the maps of both files', { skip: without('command'
     await viewer.open([path, ...files], '#v=1&s=compare');
     const first = page.locator('.diff-line .chip').first();
     await first.waitFor();
+    const line = page.locator('.diff-line');
+    const before = await line.innerText();
+    assert.match(before, /between run\.h5 \(a\) and half\.h5 \(b\), which is not what is shown/);
+    assert.doesNotMatch(before, /rounding alone/);
     const [name, value] = (await first.innerText()).split(' ');
     await first.click();
+    await line.getByText('may be rounding alone').waitFor();
+    assert.doesNotMatch(await line.innerText(), /not what is shown/);
+    assert.match(await status(viewer), /A is of run\.h5 now, B of half\.h5\./);
     const [layer, head] = name!.split('.').map(Number);
     const [a, b] = files.map((file) => stored(file, 'p000000', layer!, head!).map);
     const cells = await compared(viewer);

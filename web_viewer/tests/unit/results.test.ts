@@ -17,7 +17,12 @@ import { pText } from '../../src/model/numbers';
 import { resultGrid } from '../../src/model/result_grid';
 import { arraysOf, describeUnit, sortedUnits } from '../../src/model/results';
 import { STATISTICS } from '../../src/model/statistics';
-import { missingInExperiment, missingInStack, roundingOf } from '../../src/model/warnings';
+import {
+  missingInExperiment,
+  missingInStack,
+  roundingOf,
+  roundingStep,
+} from '../../src/model/warnings';
 import type { ExperimentData, MapInfo } from '../../src/format/types';
 import { experiment, stack, table, tableWith } from '../support/heads';
 
@@ -413,4 +418,18 @@ test('units of a list lie at their heads or positions, where most of them have o
     ],
   ]);
   assert.deepEqual(resultGrid(positions)!.positions, [3, 7]);
+});
+
+test('a difference of one step of ten bits is called one, and only of maps that are rounded', () => {
+  assert.equal(roundingStep(['f32', 'f64']), '');
+  assert.match(
+    roundingStep(['r10', 'f64']),
+    /10 bits \(r10\).*0\.1 % of a weight, 0\.0005 at most/,
+  );
+  assert.match(roundingStep(['f16', 'r10']), /\(r10, f16\)/);
+  // Neighbours of ten bits lie 2^-10 of the power of two below apart, for weights up to 1.
+  for (const weight of [0.999, 0.5, 0.13, 0.001]) {
+    const step = 2 ** (Math.floor(Math.log2(weight)) - 10);
+    assert.ok(step <= 0.001 * weight && step <= 0.0005, `${weight}: ${step}`);
+  }
 });
