@@ -2,7 +2,7 @@
 
 import { STACKS, type StackName } from '../format/schema';
 import type { ExperimentData } from '../format/types';
-import { interval, signed } from './numbers';
+import { interval, short, signed } from './numbers';
 import { parseUnit } from './units';
 
 export type Verdict = 'causal' | 'no effect' | 'undetermined' | 'backed up';
@@ -97,6 +97,19 @@ export const verdictName = (stored: number): Verdict | null => VERDICTS[stored] 
 /** A verdict in full. */
 export const verdictWord = (verdict: Verdict): string =>
   verdict === 'backed up' ? 'undetermined (backed up)' : verdict;
+
+/** What a verdict means, in a sentence. */
+export function verdictSentence(verdict: Verdict | null, delta: number): string | undefined {
+  const bound = Number.isNaN(delta) ? 'δ' : `δ = ${short(delta)}`;
+  const sentences: Record<Verdict, string> = {
+    causal: `Removing it changes the metric by more than ${bound}: the interval that holds for all units at once lies outside ±δ under at least two methods.`,
+    'no effect': `All its effects are shown to be smaller than ${bound}.`,
+    undetermined: `Neither is shown: its effect may be larger or smaller than ${bound}.`,
+    'backed up':
+      'Removing it alone changes nothing, but other heads take over its work when it is gone, so that it may matter all the same.',
+  };
+  return verdict ? sentences[verdict] : undefined;
+}
 
 /** Metrics that cannot be negative: of their effects there is no p, and intervals lie above 0. */
 export const isDivergence = (metric: string): boolean =>

@@ -31,6 +31,11 @@ export function experimentTitle(data: ExperimentData): string {
   return unit ? `${data.name} of ${unit}` : data.name;
 }
 
+/** Why a verdict has two halves of prompts. */
+export const HALVES =
+  'What is looked at closer is chosen on the other half, so that the choice does not flatter ' +
+  'these numbers.';
+
 /** Which prompts a verdict's numbers are of; empty where all numbers are of all prompts. */
 export function promptsUsed(data: ExperimentData): string {
   const counts = promptCounts(data);
@@ -43,7 +48,7 @@ export function promptsUsed(data: ExperimentData): string {
   if (verdicts) subject += ' and verdicts';
   const which = ranks ? `${counts.measured}` : `${counts.measured} of ${counts.all}`;
   const rest = ranks ? `, rank correlations of all ${counts.all}` : '';
-  return `${subject} are of the ${which} prompts that nothing was chosen on${rest}.`;
+  return `${subject} are of the ${which} prompts that nothing was chosen on${rest}. ${HALVES}`;
 }
 
 function meanOf(values: ArrayLike<number> | undefined): number {

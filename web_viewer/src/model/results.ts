@@ -6,17 +6,33 @@ import { interval, plural, pText, short, signed } from './numbers';
 import type { ResultGrid } from './result_grid';
 import { hasValues } from './result_words';
 
-/** What can be shown of every unit, with how it is called. */
-const ARRAYS: readonly [name: string, label: string][] = [
-  ['effect', 'effect'],
-  ['recovery', 'recovery'],
-  ['effect_all', 'effect, all prompts'],
-  ['direct', 'direct effect'],
-  ['placebo', 'effect on the placebo metric'],
-  ['random_percentile', 'share of random changes that do less'],
-  ['minimal_detectable', 'could be seen'],
-  ['p_adjusted', 'p adjusted'],
-  ['n', 'prompts'],
+/** What can be shown of every unit: how it is called, and what it is in a sentence. */
+const ARRAYS: readonly [name: string, label: string, sentence: string][] = [
+  ['effect', 'effect', 'The metric after the change minus the metric before it.'],
+  ['recovery', 'recovery', '0 is the metric of the corrupt run, 1 that of the clean run.'],
+  ['effect_all', 'effect, all prompts', 'The same effect over all prompts.'],
+  ['direct', 'direct effect', 'The part of the effect that passes through no later layer.'],
+  [
+    'placebo',
+    'effect on the placebo metric',
+    'What the same change does to a metric that has nothing to do with the task: a unit that moves both is not specific to it.',
+  ],
+  [
+    'random_percentile',
+    'share of random changes that do less',
+    'Share of random changes of the same size that do less: near 1 it does more than chance.',
+  ],
+  [
+    'minimal_detectable',
+    'could be seen',
+    'The smallest effect that a test of this unit alone would find in four of five such runs; smaller ones may be there unseen.',
+  ],
+  [
+    'p_adjusted',
+    'p adjusted',
+    'Made by turning the signs of groups of prompts at random; it holds for all units at once.',
+  ],
+  ['n', 'prompts', 'Prompts that the effect is a mean over.'],
 ];
 
 /** Arrays that tell a sign; others begin at 0. */
@@ -25,6 +41,10 @@ export const isSigned = (array: string): boolean =>
 
 export const arrayLabel = (name: string): string =>
   ARRAYS.find(([known]) => known === name)?.[1] ?? name;
+
+/** What an array is, for the one who points at its name. */
+export const arraySentence = (name: string): string =>
+  ARRAYS.find(([known]) => known === name)?.[2] ?? '';
 
 export function arraysOf(data: ExperimentData): string[] {
   const effect = data.numbers.effect;

@@ -61,23 +61,23 @@ const MEASURES: readonly Definition[] = [
   define(
     'attention mass',
     'attention mass',
-    'What the rows that are read give to keys other than the first token and themselves.',
+    'What the read rows (those at which the metric reads the answer) give to keys other than the first token and themselves.',
   ),
   define(
     'largest weight',
     'largest weight (read rows)',
-    'The largest weight without the first token, over the rows that the metric reads.',
+    'The largest weight without the first token, over the read rows: those at which the metric reads the answer.',
   ),
   define(
     'focus',
     'focus (read rows)',
-    'Minus the entropy in nats, over the rows that the metric reads.',
+    'Minus the entropy in nats, over the read rows: those at which the metric reads the answer.',
     false,
   ),
   define(
     'norm-weighted attention',
     'value moved (read rows)',
-    'Σ weight × length of what the key’s value adds, over the rows that the metric reads.',
+    'Σ weight × length of what the key’s value adds, over the read rows: those at which the metric reads the answer.',
     false,
   ),
   define(

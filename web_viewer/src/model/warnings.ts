@@ -76,3 +76,8 @@ export function roundingStep(dtypes: readonly string[]): string {
     '0.1 % of a weight, 0.0005 at most, and so small a difference may be rounding alone.'
   );
 }
+
+const STORED_AS: Record<string, string> = { r10: 'rounded to 10 bits (r10)', f16: '16-bit floats' };
+
+/** How the weights of a map are kept. */
+export const storedWords = (dtype: string): string => STORED_AS[dtype] ?? dtype;

@@ -14,9 +14,16 @@ import { modelName } from '../model/join';
 import { pText, short, signed } from '../model/numbers';
 import { promptsWords, readingNotes } from '../model/result_words';
 import { resultGrid, type ResultGrid } from '../model/result_grid';
-import { arrayLabel, arraysOf, isSigned, ofUnit, sortedUnits } from '../model/results';
+import {
+  arrayLabel,
+  arraySentence,
+  arraysOf,
+  isSigned,
+  ofUnit,
+  sortedUnits,
+} from '../model/results';
 import { safeText } from '../model/tokens';
-import { namesOf } from '../state/effect_prompts';
+import { measuredWords, namesOf } from '../state/effect_prompts';
 import { choose, view } from '../state/view';
 import { chosenEffects, experiments, mainRun, prompt, stackName } from '../state/workspace';
 import { Absent, Fold, Pick, Snippet, Switch } from '../ui/controls';
@@ -75,9 +82,11 @@ function Largest({ item, array, method }: { item: Listed; array: string; method:
           })}
         </tbody>
       </table>
-      <button type="button" class="link" onClick={() => choose({ units: 'list' })}>
-        All {grid.units} as a list, with intervals
-      </button>
+      {grid.rows.length > 0 && (
+        <button type="button" class="link" onClick={() => choose({ units: 'list' })}>
+          All {grid.units} as a list, with intervals
+        </button>
+      )}
     </section>
   );
 }
@@ -150,7 +159,12 @@ function Toolbar({ all, item, array, method, layout }: ToolbarProps) {
         <Pick
           label="Show"
           value={array}
-          options={arrays.map((name) => ({ value: name, label: arrayLabel(name) }))}
+          title={arraySentence(array)}
+          options={arrays.map((name) => ({
+            value: name,
+            label: arrayLabel(name),
+            title: arraySentence(name),
+          }))}
           onPick={(name) => choose({ array: name })}
         />
       )}
@@ -230,8 +244,11 @@ export function CausalScreen() {
           <Sets data={data} />
           <Controls data={data} />
           {positions && <p class="small">{positions}</p>}
-          {layout === 'grid' && <Largest item={item} array={array} method={method} />}
+          {(layout === 'grid' || grid.rows.length === 0) && (
+            <Largest item={item} array={array} method={method} />
+          )}
           <section aria-label="How to read these numbers" class="reading">
+            <p class="small">{measuredWords(item)}</p>
             {readingNotes(data).map((note) => (
               <p key={note} class="small">
                 {safeText(note, 1000)}

@@ -2,11 +2,17 @@
 
 import { useSignal } from '@preact/signals';
 import type { ExperimentData } from '../format/types';
-import { numberAttribute, smallestP, verdictName, verdictWord } from '../model/effects';
+import {
+  numberAttribute,
+  smallestP,
+  verdictName,
+  verdictSentence,
+  verdictWord,
+} from '../model/effects';
 import { interval, pText, short, signed, tabular } from '../model/numbers';
 import { hasValues } from '../model/result_words';
 import type { ResultGrid } from '../model/result_grid';
-import { ofUnit, sortedUnits } from '../model/results';
+import { arraySentence, ofUnit, sortedUnits } from '../model/results';
 import { safeText } from '../model/tokens';
 import { parseUnit } from '../model/units';
 import { choose, view } from '../state/view';
@@ -53,18 +59,16 @@ interface UnitColumn {
   shown: (offset: number) => string;
 }
 
-const columnWords: Record<string, [label: string, title: string]> = {
-  effect_all: ['all prompts', 'The same effect over all prompts'],
-  recovery: ['recovery', '0 is the corrupt run, 1 the clean run'],
-  direct: ['direct', 'The part of the effect that passes through no later layer'],
-  placebo: ['placebo', 'Effect on a metric that it should not touch'],
-  random_percentile: ['random', 'Share of random changes of the same size that do less'],
-  minimal_detectable: [
-    'could be seen',
-    'The smallest effect that a test of this unit alone would find in four of five such runs',
-  ],
-  n: ['n', 'Prompts of this effect'],
-  groups: ['groups', 'Groups of prompts that the interval draws from'],
+/** Columns in order, with labels short enough for their heads. */
+const COLUMN_LABELS: Record<string, string> = {
+  effect_all: 'all prompts',
+  recovery: 'recovery',
+  direct: 'direct',
+  placebo: 'placebo',
+  random_percentile: 'random',
+  minimal_detectable: 'could be seen',
+  n: 'n',
+  groups: 'groups',
 };
 
 const SIGNED = ['effect_all', 'recovery', 'direct', 'placebo'];
@@ -77,13 +81,15 @@ function columnsOf(data: ExperimentData, grid: ResultGrid): UnitColumn[] {
     out.push({
       id: 'p_adjusted',
       label: 'p adjusted',
-      title: 'By turning signs of groups at random; holds for all units at once',
+      title: arraySentence('p_adjusted'),
       shown: (offset) => pText(ofUnit(data, grid, 'p_adjusted', offset), least),
     });
   }
-  for (const [id, [label, title]] of Object.entries(columnWords)) {
+  for (const [id, label] of Object.entries(COLUMN_LABELS)) {
     if (!hasValues(data, id)) continue;
     const words = SIGNED.includes(id) ? signed : short;
+    const title =
+      id === 'groups' ? 'Groups of prompts that the interval draws from.' : arraySentence(id);
     out.push({ id, label, title, shown: (offset) => words(ofUnit(data, grid, id, offset)) });
   }
   return out;
@@ -225,7 +231,14 @@ export function UnitList({ item, method }: { item: Listed; method: number }) {
                 <th scope="row">
                   <UnitName name={grid.names[unit]!} />
                 </th>
-                {verdicts && <td class="left">{verdictOf(data, grid, offset)}</td>}
+                {verdicts && (
+                  <td
+                    class="left"
+                    title={verdictSentence(verdictName(at('verdict', offset)), delta)}
+                  >
+                    {verdictOf(data, grid, offset)}
+                  </td>
+                )}
                 {grid.methods.map((name, m) => (
                   <td key={name} class="value">
                     {signed(at('effect', m * grid.units + unit))}

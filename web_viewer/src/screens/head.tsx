@@ -2,6 +2,7 @@
 
 import { useEffect } from 'preact/hooks';
 import { captureCommand, verdictCommand } from '../model/commands';
+import { verdictSentence } from '../model/effects';
 import { nameOf } from '../model/heads';
 import { modelName } from '../model/join';
 import { safeText } from '../model/tokens';
@@ -14,7 +15,7 @@ import { currentRows } from '../state/rows';
 import { chosenPromptsWords } from '../state/effect_prompts';
 import { shownHead, stepHead } from '../state/selection';
 import { adjust, choose, view } from '../state/view';
-import { mainRun, prompt, results, stack } from '../state/workspace';
+import { chosenEffects, mainRun, prompt, results, stack } from '../state/workspace';
 import { Absent, Check, copyText, Pick, Snippet, Switch } from '../ui/controls';
 import { HeadAside } from './head_aside';
 import { BlendBanner } from './head_blend';
@@ -36,7 +37,10 @@ function Banner({ index }: { index: number }) {
           For head {nameOf(table.value.heads[index]!)}, {effectSentence(index)}
           {effect.verdict && (
             <>
-              ; verdict: <b>{verdictWords(effect)}</b>
+              ; verdict:{' '}
+              <b title={verdictSentence(effect.verdict, chosenEffects.value?.effects.delta ?? NaN)}>
+                {verdictWords(effect)}
+              </b>
             </>
           )}
           . {chosenPromptsWords.value}

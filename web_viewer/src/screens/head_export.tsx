@@ -9,6 +9,7 @@ import { positionsAt } from '../model/axis';
 import { nameOf } from '../model/heads';
 import { short } from '../model/numbers';
 import { safeText } from '../model/tokens';
+import { storedWords } from '../model/warnings';
 import {
   dataVersion,
   emptyRows,
@@ -43,7 +44,7 @@ function captionLines(): [string, string] {
   const words = scaleWords.peek() && ` (${scaleWords.peek()})`;
   return [
     `${run.summary.model.name ?? ''} ${what}, ${stack.peek()?.stack} attention. ${text}`,
-    `Scale ${scale.kind}, ${short(scale.low)} to ${short(scale.high)}${words}; stored as ${map.mapDtype}. attnscope ${run.summary.root.tool_version ?? ''}`,
+    `Scale ${scale.kind}, ${short(scale.low)} to ${short(scale.high)}${words}; stored as ${storedWords(map.mapDtype)}. attnscope ${run.summary.root.tool_version ?? ''}`,
   ];
 }
 

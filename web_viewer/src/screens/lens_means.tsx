@@ -8,6 +8,13 @@ import { plural, short, signed } from '../model/numbers';
 import { safeText } from '../model/tokens';
 import { UnitName } from './causal_list';
 
+/** A share of one prompt is all or nothing. */
+function firstWords(share: number, prompts: number): string {
+  if (Number.isNaN(share)) return '–';
+  if (prompts > 1) return `${short(100 * share)} %`;
+  return share === 1 ? 'yes' : 'no';
+}
+
 /** Stage by stage, the mean over prompts at the last position that was read. */
 export function LensMeans({ data }: { data: ExperimentData }) {
   const stages = data.texts.stages ?? [];
@@ -29,8 +36,15 @@ export function LensMeans({ data }: { data: ExperimentData }) {
             <th scope="col" title="Of the answer, else of what the whole model says">
               log-probability
             </th>
-            <th scope="col" title="Share of prompts whose target is the first choice">
-              first choice
+            <th
+              scope="col"
+              title={
+                prompts > 1
+                  ? 'Share of prompts whose target (the answer, else what the whole model says) is the likeliest token after this layer'
+                  : 'Whether the target (the answer, else what the whole model says) is the likeliest token after this layer'
+              }
+            >
+              {prompts > 1 ? 'target comes first' : 'target first?'}
             </th>
           </tr>
         </thead>
@@ -42,7 +56,7 @@ export function LensMeans({ data }: { data: ExperimentData }) {
                 <td>{safeText(stages[stage] ?? '')}</td>
                 <td class="value">{short(at('kl', stage))}</td>
                 <td class="value">{short(at('target_log_prob', stage))}</td>
-                <td class="value">{short(100 * at('target_first', stage))} %</td>
+                <td class="value">{firstWords(at('target_first', stage), prompts)}</td>
               </tr>
             );
           })}

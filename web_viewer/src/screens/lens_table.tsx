@@ -13,7 +13,7 @@ import { view } from '../state/view';
 const PAGE = 40;
 
 export const COLOURS = {
-  prob: 'probability of the first choice',
+  prob: 'probability of the likeliest token',
   kl: 'distance to the final answer (KL, nats)',
   rank: 'rank of the target',
 } as const;

@@ -219,7 +219,7 @@ function FirstLook({ brief }: { brief: boolean }) {
     <section class={`first-look${brief ? ' brief' : ''}`} aria-label="Heads to look at first">
       {named.map((each) =>
         brief ? (
-          <div key={each.title} class="named" title={sentenceOf(each)}>
+          <div key={each.title} class="named" title={`${sentenceOf(each)} ${each.note}`.trim()}>
             <h2>{each.title}</h2> <HeadChip named={each} />
           </div>
         ) : (

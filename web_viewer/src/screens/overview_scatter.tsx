@@ -18,7 +18,7 @@ import type { HeadEffect, HeadEffects, PromptChoice } from '../model/effects';
 import { measureId, nameOf, type Column } from '../model/heads';
 import { plural, pText, short, tabular, tabularSigned } from '../model/numbers';
 import { rankCorrelation } from '../model/rank';
-import { intervalWords } from '../model/result_words';
+import { HALVES, intervalWords } from '../model/result_words';
 import { promptsWordsOf } from '../state/effect_prompts';
 import {
   brush,
@@ -139,7 +139,7 @@ export function PromptsPick({ effects }: { effects: HeadEffects }) {
   if (!prompts) return null;
   if (!hasAllPrompts.value) {
     return (
-      <p class="small">
+      <p class="small" title={HALVES}>
         The dots are of the {prompts.measured} prompts that nothing was chosen on.
       </p>
     );
@@ -150,7 +150,7 @@ export function PromptsPick({ effects }: { effects: HeadEffects }) {
       hideLabel
       title={
         `The ${prompts.measured} prompts on which nothing was chosen, with intervals and ` +
-        `verdicts, or all ${prompts.all}, which τ-b compares`
+        `verdicts, or all ${prompts.all}, which τ-b compares. ${HALVES}`
       }
       value={points.value.all ? 'all' : 'measured'}
       options={[

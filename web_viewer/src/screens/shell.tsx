@@ -192,6 +192,9 @@ function LinkWords() {
   );
 }
 
+const TRAY =
+  'Heads put aside: two and more can be drawn as one map (Head) or compared, and links keep them.';
+
 function Footer() {
   const tray = view.tray.value;
   const run = mainRun.value;
@@ -200,7 +203,7 @@ function Footer() {
   return (
     <footer class="bottom">
       {tray.length > 0 && (
-        <span class="tray">
+        <span class="tray" title={TRAY}>
           Tray
           {tray.map((item) => (
             <button

@@ -35,6 +35,10 @@ export function promptsWordsOf(which: PromptChoice): string {
   return chosen ? effectPromptsWords(promptsOf(chosen, which), shown.value) : '';
 }
 
+/** The same of any experiment, where no attention stands beside it. */
+export const measuredWords = (item: NamedExperiment): string =>
+  effectPromptsWords(promptsOf(item), null);
+
 /** Names of results that tell file and task apart where several files hold some. */
 export function namesOf(all: readonly NamedExperiment[]): { id: string; name: string }[] {
   const several = new Set(all.map(({ run }) => run.id)).size > 1;

@@ -8,14 +8,16 @@ import {
   methodPhrase,
   preferred,
   stacksOf,
+  verdictName,
+  verdictSentence,
 } from '../../src/model/effects';
-import { intervalReasons, promptsUsed } from '../../src/model/result_words';
+import { HALVES, intervalReasons, promptsUsed } from '../../src/model/result_words';
 import { pairTokens } from '../../src/model/pair_tokens';
 import { namedHeads, sentenceOf } from '../../src/model/named';
 import { buildHeadTable } from '../../src/model/heads';
 import { pText } from '../../src/model/numbers';
 import { resultGrid } from '../../src/model/result_grid';
-import { arraysOf, describeUnit, sortedUnits } from '../../src/model/results';
+import { arraySentence, arraysOf, describeUnit, sortedUnits } from '../../src/model/results';
 import { STATISTICS } from '../../src/model/statistics';
 import {
   missingInExperiment,
@@ -278,13 +280,14 @@ test('which prompts numbers are of, and why intervals are missing, in the words 
   data.texts.measures = ['attention mass'];
   assert.equal(
     promptsUsed(data),
-    'Effects, attention and verdicts are of the 100 of 200 prompts that nothing was chosen on.',
+    'Effects, attention and verdicts are of the 100 of 200 prompts that nothing was chosen on. ' +
+      HALVES,
   );
   data.numbers.rank_correlation = { shape: [1, 1], dtype: 'f64', values: Float64Array.from([0]) };
   assert.equal(
     promptsUsed(data),
     'Effects, attention and verdicts are of the 100 prompts that nothing was chosen on, ' +
-      'rank correlations of all 200.',
+      `rank correlations of all 200. ${HALVES}`,
   );
   assert.equal(promptsUsed(experiment(true)), '', 'an ablation has no halves');
   const of = (values: number[]) => ({
@@ -432,4 +435,21 @@ test('a difference of one step of ten bits is called one, and only of maps that 
     const step = 2 ** (Math.floor(Math.log2(weight)) - 10);
     assert.ok(step <= 0.001 * weight && step <= 0.0005, `${weight}: ${step}`);
   }
+});
+
+test('every verdict and every array has a plain sentence of its own', () => {
+  const verdicts = [1, 0, -1, -2].map((stored) => verdictSentence(verdictName(stored), 0.4)!);
+  assert.equal(new Set(verdicts).size, 4);
+  assert.equal(verdictSentence(null, 0.4), undefined);
+  const data = experiment(false);
+  const of = data.numbers.effect!;
+  for (const name of ['recovery', 'effect_all', 'direct', 'placebo', 'random_percentile']) {
+    data.numbers[name] = of;
+  }
+  for (const name of ['minimal_detectable', 'p_adjusted']) data.numbers[name] = of;
+  const names = arraysOf(data);
+  assert.equal(names.length, 9);
+  const sentences = names.map(arraySentence);
+  assert.equal(new Set(sentences).size, 9);
+  for (const sentence of [...verdicts, ...sentences]) assert.match(sentence, /^[A-Z0-9].{20,}\.$/);
 });
