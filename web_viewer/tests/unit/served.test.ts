@@ -70,6 +70,6 @@ test('how a file is read follows from the answer to its first byte', async () =>
   assert.deepEqual(whole, { kind: 'bytes', bytes: new TextEncoder().encode('all of it') });
   const large = new Uint8Array(WHOLE_LIMIT + 1);
   await assert.rejects(answering(200, {}, large, probe), { code: 'no_range' });
-  await assert.rejects(answering(403, {}, 'no', probe), { code: 'unreadable', message: /403/ });
-  await assert.rejects(probe('http://127.0.0.1:1/'), { code: 'unreadable' });
+  await assert.rejects(answering(403, {}, 'no', probe), { code: 'locked', message: /403/ });
+  await assert.rejects(probe('http://127.0.0.1:1/'), { code: 'offline' });
 });
