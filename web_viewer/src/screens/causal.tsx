@@ -9,6 +9,7 @@ import {
   patchCommand,
   verdictCommand,
 } from '../model/commands';
+import { findExperiment } from '../model/experiment_names';
 import { numberAttribute, smallestP, stacksOf, textAttribute } from '../model/effects';
 import { modelName } from '../model/join';
 import { pText, short, signed } from '../model/numbers';
@@ -34,16 +35,16 @@ import { StackPick } from './overview';
 import { Checks, Controls, Ranks, Sets, Tiles } from './causal_verdict';
 
 function listed(): Listed[] {
-  return experiments.value.flatMap(({ id, run, data }) => {
-    const grid = resultGrid(data, stackName.value);
-    return grid ? [{ id, run, data, grid }] : [];
+  return experiments.value.flatMap((one) => {
+    const grid = resultGrid(one.data, stackName.value);
+    return grid ? [{ ...one, grid }] : [];
   });
 }
 
 /** What is shown first is what the overview shows, else the first that there is. */
 function chosenItem(all: readonly Listed[]): Listed | undefined {
   const wanted = view.experiment.value || chosenEffects.value?.id;
-  return all.find(({ id }) => id === wanted) ?? all[0];
+  return findExperiment(all, wanted ?? '') ?? all[0];
 }
 
 const SHOWN = 12;

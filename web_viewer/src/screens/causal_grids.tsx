@@ -27,13 +27,10 @@ import { parseUnit } from '../model/units';
 import { downloadSvg, svgPen } from '../state/export';
 import { divergingMap } from '../state/theme';
 import { choose, view } from '../state/view';
-import { stackNames, type OpenRun } from '../state/workspace';
+import { stackNames, type NamedExperiment, type OpenRun } from '../state/workspace';
 import { Canvas, offsetOf } from '../ui/canvas';
 
-export interface Listed {
-  id: string;
-  run: OpenRun;
-  data: ExperimentData;
+export interface Listed extends NamedExperiment {
   grid: ResultGrid;
 }
 

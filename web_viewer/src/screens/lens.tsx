@@ -5,6 +5,7 @@ import { useEffect } from 'preact/hooks';
 import type { ExperimentData } from '../format/types';
 import { readExperiment } from '../io/read_experiment';
 import { h5pyLens, lensCommand } from '../model/commands';
+import { findExperiment } from '../model/experiment_names';
 import { modelName } from '../model/join';
 import { namesOf } from '../state/effect_prompts';
 import { choose, view } from '../state/view';
@@ -37,7 +38,7 @@ function NoLens() {
 export function LensScreen() {
   const all = experiments.value.filter(isLens);
   const record = useSignal<ExperimentData | null>(null);
-  const lens = all.find(({ id }) => id === view.experiment.value) ?? all[0];
+  const lens = findExperiment(all, view.experiment.value) ?? all[0];
   const records = lens?.data.records ?? [];
   const id = records.includes(view.prompt.value) ? view.prompt.value : records[0];
   useEffect(() => {

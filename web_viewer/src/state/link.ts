@@ -9,6 +9,7 @@ import {
   otherRun,
   otherVersion,
 } from '../model/link_words';
+import { findExperiment } from '../model/experiment_names';
 import { nameOf } from '../model/heads';
 import { formatVersus, versus, versusLink, versusRun } from './compare';
 import { HASH_VERSION, type ViewState } from './hash';
@@ -78,7 +79,7 @@ function ofHeads({ summary: { name } }: OpenRun): Discrepancy[] {
 
 function ofExperiment(): Discrepancy[] {
   const wanted = view.experiment.value;
-  if (wanted === '' || experiments.value.some(({ id }) => id === wanted)) return [];
+  if (wanted === '' || findExperiment(experiments.value, wanted)) return [];
   const onScreen = view.screen.value === 'overview' ? (chosenEffects.value?.id ?? '') : '';
   const words = absentPart('No open file has the experiment', wanted, onScreen);
   return [{ words, patch: { experiment: '', method: 0 } }];

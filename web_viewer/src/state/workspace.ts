@@ -12,6 +12,7 @@ import type { RunReader } from '../io/run_file';
 import { browserSurroundings } from '../io/surroundings';
 import type { PromptTexts } from '../model/effect_prompts';
 import { headEffects, preferred, stacksOf, type HeadEffects } from '../model/effects';
+import { experimentIds, findExperiment, type ExperimentPlace } from '../model/experiment_names';
 import { added, isSameCause, type FailureCard, type FailureCode } from '../model/failures';
 import { groupSizeOf, modelKey } from '../model/join';
 import { view } from './view';
@@ -138,22 +139,22 @@ export const otherCaptures = computed<string[]>(() =>
 );
 
 export interface NamedExperiment {
-  /** Its name, with the place of its file where several files have one of that name. */
+  /** What the address calls it: its name, with its file where several have one of that name. */
   id: string;
+  place: ExperimentPlace;
   run: OpenRun;
   data: ExperimentData;
 }
 
 export const experiments = computed<readonly NamedExperiment[]>(() => {
-  const out: NamedExperiment[] = [];
-  for (const run of sameModelRuns.value) {
-    for (const data of run.experiments) {
-      const taken = out.some(({ id }) => id === data.name);
+  const found = sameModelRuns.value.flatMap((run) =>
+    run.experiments.map((data) => {
       const place = runs.value.indexOf(run) + 1;
-      out.push({ id: taken ? `${data.name}@${place}` : data.name, run, data });
-    }
-  }
-  return out;
+      return { run, data, place: { name: data.name, file: run.summary.name, place } };
+    }),
+  );
+  const ids = experimentIds(found.map(({ place }) => place));
+  return found.map((one, at) => ({ id: ids[at]!, ...one }));
 });
 
 /** Results of interventions, whatever was changed. */
@@ -178,16 +179,17 @@ export const stackName = computed<StackName>(
 
 /** Experiments that say something about single heads of this kind of attention. */
 export const allEffects = computed<readonly NamedEffects[]>(() =>
-  experiments.value.flatMap(({ id, run, data }) => {
+  experiments.value.flatMap((one) => {
+    const { run, data } = one;
     const groupSize = groupSizeOf(run.summary.model);
     const effects = headEffects(data, { stack: stackName.value, groupSize });
-    return effects ? [{ id, run, data, effects }] : [];
+    return effects ? [{ ...one, effects }] : [];
   }),
 );
 
 export const chosenEffects = computed<NamedEffects | null>(() => {
   const all = allEffects.value;
-  const wanted = all.find(({ id }) => id === view.experiment.value);
+  const wanted = findExperiment(all, view.experiment.value);
   if (wanted) return wanted;
   const best = preferred(all.map(({ effects }) => effects));
   return all.find(({ effects }) => effects === best) ?? null;

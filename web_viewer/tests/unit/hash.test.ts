@@ -26,7 +26,7 @@ const OTHER: ViewState = {
   ascending: true,
   filter: 'entropy<1.5 & layer>8 | x="ü"',
   brush: [0, -1.5, 0.25, 3],
-  experiment: 'verdict@2',
+  experiment: 'verdict@b 2.h5',
   method: 1,
   prompts: 'all',
   units: 'list',
