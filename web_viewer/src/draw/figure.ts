@@ -296,8 +296,9 @@ export function drawFigure(
   context.textAlign = 'right';
   context.textBaseline = 'alphabetic';
   const narrow = left < LEFT;
-  context.fillText(narrow ? 'key →' : 'key, attended to →', map.x - 16, map.y - 30);
-  context.fillText(narrow ? 'query ↓' : 'query, attends from ↓', map.x - 16, map.y - 12);
+  const end = map.x - (narrow ? 8 : 16);
+  context.fillText(narrow ? 'key →' : 'key, attended to →', end, map.y - 30);
+  context.fillText(narrow ? 'query ↓' : 'query, attends from ↓', end, map.y - 12);
   drawProfiles(context, ink, layout, content);
   if (content.bar) {
     const box = { x: map.x - left + 8, y: layout.bottom.y + 4, width: left - 30, height: 8 };
