@@ -132,7 +132,12 @@ test(
           },
           [left, top, side],
         );
-        assert.deepEqual(seen, ['236,238,240,255'], zoom);
+        // Where two tiles meet the browser blends the same paper twice, and rounds.
+        const paper = [236, 238, 240, 255];
+        const far = seen.filter((color) =>
+          color.split(',').some((part, i) => Math.abs(Number(part) - paper[i]!) > 1),
+        );
+        assert.deepEqual(far, [], zoom);
       }
     }),
 );
