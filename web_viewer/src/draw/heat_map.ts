@@ -82,6 +82,8 @@ export class HeatMapPainter {
     if ((lastRow - firstRow) * (lastColumn - firstColumn) > MAX_TILES) {
       return { ...report, tooLarge: true };
     }
+    // Tiles that meet within a pixel would leave a line of paper between them.
+    const whole = (x: number) => Math.round(x * pixelRatio) / pixelRatio;
     const scaleX = screen.width / view.width;
     const scaleY = screen.height / view.height;
     context.save();
@@ -100,12 +102,11 @@ export class HeatMapPainter {
         report.missing += painted.missing;
         report.firstMissing ??= painted.first;
         const { canvas } = painted;
-        const place = [
-          (column * span - view.x) * scaleX,
-          (row * span - view.y) * scaleY,
-          canvas.width * factor * scaleX,
-          canvas.height * factor * scaleY,
-        ] as const;
+        const left = whole((column * span - view.x) * scaleX);
+        const top = whole((row * span - view.y) * scaleY);
+        const right = whole((column * span + canvas.width * factor - view.x) * scaleX);
+        const bottom = whole((row * span + canvas.height * factor - view.y) * scaleY);
+        const place = [left, top, right - left, bottom - top] as const;
         // A preview that was drawn before must not be seen through masked cells.
         context.fillStyle = style.paper;
         context.fillRect(...place);
