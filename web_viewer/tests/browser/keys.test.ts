@@ -19,6 +19,12 @@ interface Press {
 
 const HEAD = '#v=1&s=head&h=1.3';
 const OVERVIEW = '#v=1&h=1.3';
+const runId = (path: string): string =>
+  h5py<string>(
+    `with h5py.File(sys.argv[1]) as f: print(json.dumps(f.attrs["run_id"].decode()))`,
+    path,
+  );
+
 const COMPARE = '#v=1&s=compare&h=1.3&vs=0:p000002:0.4';
 
 const readout = (viewer: Viewer) => viewer.page.locator('.readout').innerText();
@@ -108,7 +114,12 @@ const PRESSES: Press[] = [
     key: 'x',
     at: COMPARE,
     before: ({ page }) => page.locator('.compare-panel').first().waitFor(),
-    state: { head: '0.4', prompt: 'p000002', versus: '0:p000000:1.3' },
+    state: { head: '0.4', prompt: 'p000002' },
+    then: (_, state) => {
+      const run = runId(several()).slice(0, 16);
+      assert.equal(state.versus, `several.h5:${run}:p000000:1.3`);
+      return Promise.resolve();
+    },
   },
   {
     key: 'y',
@@ -117,13 +128,10 @@ const PRESSES: Press[] = [
       await page.getByText('Link copied').waitFor();
       const link = new URL(await page.evaluate(() => navigator.clipboard.readText()));
       const fields = new URLSearchParams(link.hash.slice(1));
-      const { run_id } = h5py<{ run_id: string }>(
-        `with h5py.File(sys.argv[1]) as f: print(json.dumps({"run_id": f.attrs["run_id"].decode()}))`,
-        several(),
-      );
+      const run = runId(several());
       assert.deepEqual(
         ['s', 'h', 'k', 'sink', 'file', 'run'].map((name) => fields.get(name)),
-        ['head', '1.3', 'log', '0', state.files[0], run_id.slice(0, 16)],
+        ['head', '1.3', 'log', '0', state.files[0], run.slice(0, 16)],
       );
     },
   },
