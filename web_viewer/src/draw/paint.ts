@@ -67,11 +67,7 @@ function visibleColumns(
 }
 
 /** Whether all cells that a block stands for are of empty rows (or columns). */
-export function isEmpty(
-  marks: Uint8Array | null | undefined,
-  index: number,
-  factor: number,
-): boolean {
+function isEmpty(marks: Uint8Array | null | undefined, index: number, factor: number): boolean {
   if (!marks) return false;
   const end = Math.min(marks.length, (index + 1) * factor);
   for (let at = index * factor; at < end; ++at) if (marks[at] === 0) return false;

@@ -51,7 +51,7 @@ export function effectPrompts(
 }
 
 /** “Today it seems the trees far from …” */
-export function exampleOf({ texts }: EffectPrompts): string {
+function exampleOf({ texts }: EffectPrompts): string {
   const text = texts.find((one) => one.trim() !== '');
   return text === undefined ? '' : `“${safeText(text.trim(), EXAMPLE)}”`;
 }
@@ -65,7 +65,7 @@ export function countWords({ file, measured, all }: EffectPrompts): string {
 }
 
 /** Whether the text is one that the effects were measured on; null where the files do not tell. */
-export function isAmong({ texts, complete }: EffectPrompts, text: string): boolean | null {
+function isAmong({ texts, complete }: EffectPrompts, text: string): boolean | null {
   if (text.trim() === '') return null;
   if (texts.some((one) => one.trim() === text.trim())) return true;
   return complete ? false : null;

@@ -308,7 +308,7 @@ const WHY_NO_INTERVAL: Record<number, string> = {
 };
 
 /** “[−0.6, −0.2]”, or why there is none. */
-export function rangeWords(effect: HeadEffect): string {
+function rangeWords(effect: HeadEffect): string {
   const range = interval(effect.low, effect.high);
   if (range) return effect.intervalKind === 2 ? `${range}, a rough bound` : range;
   const why = WHY_NO_INTERVAL[effect.intervalKind];

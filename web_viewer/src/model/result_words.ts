@@ -64,7 +64,7 @@ export function promptsWords(data: ExperimentData): string {
   return plural(of.length, 'prompt') + (groups > 0 ? ` in ${plural(groups, 'group')}` : '');
 }
 
-export function meaningWords(data: ExperimentData): string {
+function meaningWords(data: ExperimentData): string {
   if (textAttribute(data, 'kind') === 'diff') return 'How much two captures differ, site by site.';
   const base = textAttribute(data, 'base');
   const before = base ? `of the ${base} run, which is the one that is changed` : 'before it';
@@ -136,7 +136,7 @@ export function intervalReasons(data: ExperimentData): string[] {
 }
 
 /** Prompts of unequal length: which positions only some of them have. */
-export function lengthWords(data: ExperimentData): string {
+function lengthWords(data: ExperimentData): string {
   const n = data.numbers.n?.values;
   const axis = data.axes.indexOf('position');
   const extent = data.positions.length;

@@ -51,6 +51,7 @@ import { viewStatus } from '../state/status';
 import { arrivals, waitingWords } from '../state/tiles';
 import { mainRun } from '../state/workspace';
 import { choose } from '../state/view';
+import { arrowStep } from '../ui/arrow_keys';
 import { Canvas } from '../ui/canvas';
 import { useMapGestures } from '../ui/map_gestures';
 
@@ -235,13 +236,7 @@ export function HeadMap() {
   }, []);
 
   const keys = (event: KeyboardEvent) => {
-    const steps: Record<string, [number, number]> = {
-      ArrowUp: [-1, 0],
-      ArrowDown: [1, 0],
-      ArrowLeft: [0, -1],
-      ArrowRight: [0, 1],
-    };
-    const step = steps[event.key];
+    const step = arrowStep(event);
     if (step) {
       const now = crosshair.value ?? { row: 0, column: 0 };
       const stride = event.shiftKey ? 10 : 1;

@@ -26,6 +26,7 @@ import { divergingMap } from '../state/theme';
 import { choose, view } from '../state/view';
 import { table } from '../state/heads';
 import { stack } from '../state/workspace';
+import { arrowStep } from '../ui/arrow_keys';
 import { Canvas, offsetOf } from '../ui/canvas';
 import { describeHead } from './head_words';
 import { HeadTip } from './head_tip';
@@ -157,13 +158,7 @@ export function HeadGrid() {
     else selectHead(index);
   };
   const keys = (event: KeyboardEvent) => {
-    const steps: Record<string, [number, number]> = {
-      ArrowUp: [-1, 0],
-      ArrowDown: [1, 0],
-      ArrowLeft: [0, -1],
-      ArrowRight: [0, 1],
-    };
-    const step = steps[event.key];
+    const step = arrowStep(event);
     if (step) stepInOrder(step, view.sort.value !== '');
     else if (event.key === 'Enter' && selected.value >= 0) choose({ screen: 'head' });
     else return;

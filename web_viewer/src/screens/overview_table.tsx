@@ -1,18 +1,15 @@
 /** All heads as a table of numbers: one line a head, sorted by any column. */
 
-import { useSignal } from '@preact/signals';
-import { useLayoutEffect, useRef } from 'preact/hooks';
 import { labelsOf } from '../model/labels';
 import { nameOf, type Column } from '../model/heads';
 import { interval, short, signed } from '../model/numbers';
 import { table } from '../state/heads';
 import { hovered, order, selectHead, selected } from '../state/selection';
 import { choose, view } from '../state/view';
+import { useVisibleRows } from '../ui/visible_rows';
 import { verdictWords } from './head_words';
 
 const ROW = 26;
-/** Rows above and below the visible ones, so that scrolling shows no gaps. */
-const MARGIN = 8;
 
 function sortBy(id: string): void {
   const again = view.sort.peek() === id;
@@ -79,30 +76,19 @@ function Row({ index, columns }: { index: number; columns: Column[] }) {
 }
 
 export function HeadList() {
-  const top = useSignal(0);
-  const height = useSignal(500);
-  const scroller = useRef<HTMLDivElement>(null);
-  useLayoutEffect(() => {
-    height.value = scroller.current?.clientHeight ?? 500;
-  });
+  const rows = order.value;
+  const { first, last, scroller } = useVisibleRows(rows.length, ROW);
   const columns = [...table.value.columns.values()].filter(
     ({ kind, values }) => kind !== 'effect' && values.some((value) => !Number.isNaN(value)),
   );
   const effect = table.value.columns.get('effect');
-  const rows = order.value;
-  const first = Math.max(0, Math.floor(top.value / ROW) - MARGIN);
-  const last = Math.min(rows.length, Math.ceil((top.value + height.value) / ROW) + MARGIN);
   return (
     <div
       class="grid-scroll head-list"
-      ref={scroller}
+      {...scroller}
       tabIndex={0}
       role="region"
       aria-label="Table of heads"
-      onScroll={(event) => {
-        top.value = event.currentTarget.scrollTop;
-        height.value = event.currentTarget.clientHeight;
-      }}
       onPointerLeave={() => (hovered.value = -1)}
     >
       <table aria-rowcount={rows.length + 1}>

@@ -1,7 +1,5 @@
 /** The list of prompts: search, order, choose one or the mean of all that are found. */
 
-import { useSignal } from '@preact/signals';
-import { useLayoutEffect, useRef } from 'preact/hooks';
 import { captureCommand } from '../model/commands';
 import { modelName } from '../model/join';
 import { safeText } from '../model/tokens';
@@ -9,22 +7,16 @@ import { promptTable, promptStats, shownPrompts, showsMeans } from '../state/pro
 import { adjust, choose, view } from '../state/view';
 import { mainRun, prompt, stack } from '../state/workspace';
 import { Check, Pick, Snippet } from '../ui/controls';
+import { useVisibleRows } from '../ui/visible_rows';
 
 const ROW = 44;
 
 export function PromptsDrawer() {
-  const scroll = useSignal(0);
-  const height = useSignal(400);
-  const list = useRef<HTMLDivElement>(null);
-  useLayoutEffect(() => {
-    if (list.current) height.value = list.current.clientHeight;
-  });
+  const shown = shownPrompts.value;
+  const { first, last, scroller } = useVisibleRows(shown.length, ROW);
   const rows = promptTable.value;
   if (!rows) return null;
-  const shown = shownPrompts.value;
   const columns = Object.keys(rows.columns).filter((name) => rows.columns[name]!.some(Boolean));
-  const first = Math.max(0, Math.floor(scroll.value / ROW) - 4);
-  const visible = shown.slice(first, first + Math.ceil(height.value / ROW) + 8);
   const current = prompt.value?.id;
   const run = mainRun.value!;
   const noMaps = prompt.value && stack.value && stack.value.maps.length === 0;
@@ -55,7 +47,7 @@ export function PromptsDrawer() {
           value={view.promptFilter.value}
           onInput={(event) => {
             adjust({ promptFilter: event.currentTarget.value });
-            scroll.value = 0;
+            if (scroller.ref.current) scroller.ref.current.scrollTop = 0;
           }}
         />
         <Pick
@@ -82,19 +74,9 @@ export function PromptsDrawer() {
           }
         />
       )}
-      <div
-        class="drawer-list"
-        ref={list}
-        tabIndex={0}
-        role="group"
-        aria-label="Prompts found"
-        onScroll={(event) => {
-          scroll.value = event.currentTarget.scrollTop;
-          height.value = event.currentTarget.clientHeight;
-        }}
-      >
+      <div class="drawer-list" {...scroller} tabIndex={0} role="group" aria-label="Prompts found">
         <div style={{ height: `${shown.length * ROW}px`, position: 'relative' }}>
-          {visible.map((at, i) => (
+          {shown.slice(first, last).map((at, i) => (
             <button
               key={at}
               type="button"

@@ -43,7 +43,7 @@ const TEXT_BYTES = 12;
 /** So many numbers as text at a time, that other reads need not wait for long. */
 const LINE_CELLS = 65_536;
 
-export const tableBytes = ({ rows, columns }: Region, format: TableFormat): number =>
+const tableBytes = ({ rows, columns }: Region, format: TableFormat): number =>
   rows * columns * (format === 'npy' ? 4 : TEXT_BYTES);
 
 /** Whether a table of this size is wanted: small ones are, large ones are asked about. */

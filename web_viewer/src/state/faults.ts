@@ -17,7 +17,7 @@ const CHECKED_LENGTH = 1024;
 const FLOAT_SLACK = 1e-6;
 
 /** How far rows may be from one, by how they are stored (SCHEMA.md). */
-export function sumTolerance({ mapDtype, floor, shape }: MapInfo): number {
+function sumTolerance({ mapDtype, floor, shape }: MapInfo): number {
   const rounded = 2 ** -11 + FLOAT_SLACK;
   if (mapDtype === 'f16' || floor > 0) return rounded + shape[2] * 2 ** -24;
   return mapDtype === 'r10' ? rounded : FLOAT_SLACK;

@@ -106,7 +106,7 @@ async function leave({ file, summary }: OpenRun): Promise<void> {
   for (const { id } of toldChanged(summary.name)) dismiss(id);
 }
 
-export async function openSource(source: Source, name: string): Promise<void> {
+async function openSource(source: Source, name: string): Promise<void> {
   busy.value = name;
   let file: RunFile | null = null;
   try {

@@ -64,7 +64,7 @@ export const order = computed<number[]>(() =>
 /** Index of the selected head, −1 if the file has no such head. */
 export const selected = computed<number>(() => table.value.index.get(view.head.value) ?? -1);
 
-export const selectedHead = computed<HeadRef | null>(() => parseHead(view.head.value));
+const selectedHead = computed<HeadRef | null>(() => parseHead(view.head.value));
 
 export function selectHead(index: number, change = choose): void {
   const head = table.peek().heads[index];

@@ -124,7 +124,7 @@ export const prompt = computed<PromptData | null>(() => {
 });
 
 /** Files of the same model: their experiments speak about the same heads. */
-export const sameModelRuns = computed<readonly OpenRun[]>(() => {
+const sameModelRuns = computed<readonly OpenRun[]>(() => {
   const main = mainRun.value;
   if (!main) return [];
   const key = modelKey(main.summary);

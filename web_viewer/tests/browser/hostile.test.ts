@@ -4,7 +4,15 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { PAGE, withViewer } from '../support/browser';
-import { capture, folder, h5py, without, writtenByH5py } from '../support/fixtures';
+import {
+  capture,
+  folder,
+  h5py,
+  storedCell,
+  writeMaps,
+  without,
+  writtenByH5py,
+} from '../support/fixtures';
 import { withServer } from '../support/server';
 
 test(
@@ -206,10 +214,7 @@ test(
       });
       await worker!.waitForEvent('close');
       await page.evaluate(() => (location.hash = '#v=1&s=head&h=3.1&c=magma'));
-      const stored = h5py<number>(
-        `with h5py.File(sys.argv[1]) as f: print(json.dumps(float(f["prompts/p000000/cache/blocks.3.attn.hook_pattern"][1, 5, 2])))`,
-        capture(),
-      );
+      const stored = storedCell(capture(), '3.1', 5, 2);
       assert.equal(await viewer.value(5, 2), stored);
       const { head, color, files, failures } = await viewer.state();
       assert.deepEqual([head, color, files, failures], ['3.1', 'magma', ['run.h5'], []]);
@@ -236,20 +241,7 @@ test(
   () =>
     withViewer(async (viewer) => {
       const changing = join(folder, 'changing.h5');
-      const write = (seed: number) =>
-        h5py<null>(
-          `rng = np.random.default_rng(int(sys.argv[2]))
-with h5py.File(sys.argv[1], "w") as f:
-    f.attrs["schema"] = np.bytes_(b"attnscope/1"); f.attrs["schema_version"] = [1, 0]
-    f.attrs["kind"] = np.bytes_(b"capture")
-    p = f.create_group("prompts/p000000"); p["text"] = np.bytes_(b"changing")
-    p["tokens/text"] = np.array([b"t%d" % i for i in range(512)])
-    p.create_dataset("cache/blocks.0.attn.hook_pattern", data=rng.random((4, 512, 512), dtype="f4"), chunks=(1, 256, 256))
-print("null")`,
-          changing,
-          String(seed),
-        );
-      write(1);
+      writeMaps(changing, 1);
       await viewer.open([changing]);
       await viewer.heads();
       writeFileSync(changing, 'something else');
@@ -257,16 +249,13 @@ print("null")`,
       await viewer.page.locator('.failure[data-code=changed]').waitFor();
       assert.ok((await viewer.pick([capture()])).files.includes('run.h5'));
 
-      write(2);
+      writeMaps(changing, 2);
       const choosing = viewer.page.waitForEvent('filechooser');
       await viewer.page.getByRole('button', { name: 'Pick it again' }).click();
       await (await choosing).setFiles([changing]);
       await viewer.page.locator('.failure').waitFor({ state: 'detached' });
       await viewer.page.evaluate(() => (location.hash = '#v=1&s=head&h=0.3&fi=changing.h5'));
-      const stored = h5py<number>(
-        `with h5py.File(sys.argv[1]) as f: print(json.dumps(float(f["prompts/p000000/cache/blocks.0.attn.hook_pattern"][3, 300, 20])))`,
-        changing,
-      );
+      const stored = storedCell(changing, '0.3', 300, 20);
       assert.equal(await viewer.value(300, 20), stored);
       assert.equal((await viewer.state()).files.length, 2, 'in place of what it was');
     }),

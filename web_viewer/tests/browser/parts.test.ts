@@ -10,6 +10,7 @@ import {
   several,
   sweep,
   sweepParts,
+  storedCell,
   without,
 } from '../support/fixtures';
 
@@ -27,10 +28,7 @@ test('parts of a capture are browsed as one', { skip: without('command', 'python
     assert.match(await viewer.page.locator('.bottom').innerText(), /partial: 1 of 2 parts/);
     await add(viewer, first, 'all 2 parts');
     await viewer.page.evaluate(() => (location.hash = '#v=1&s=head&h=1.7&p=p000006'));
-    const whole = h5py<number>(
-      `with h5py.File(sys.argv[1]) as f: print(json.dumps(float(f["prompts/p000006/cache/blocks.1.attn.hook_pattern"][7, 5, 2])))`,
-      several(),
-    );
+    const whole = storedCell(several(), '1.7', 5, 2, 'p000006');
     await viewer.page.waitForFunction((value) => window.__attnscope.value(5, 2) === value, whole);
   }),
 );

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { withViewer } from '../support/browser';
-import { capture, folder, h5py, verdict, without } from '../support/fixtures';
+import { capture, folder, verdict, storedCell, without, writeMaps } from '../support/fixtures';
 import { withServer } from '../support/server';
 
 test('the served page reads by ranges and keeps to its policy', { skip: without('command') }, () =>
@@ -59,24 +59,6 @@ test('a server that lists nothing shows the welcome page, with the demo', () =>
     });
   }));
 
-/** Maps that fill several blocks, so that not all of them are read at once. */
-function writeMaps(path: string, seed: number): void {
-  h5py<null>(
-    `rng = np.random.default_rng(int(sys.argv[2]))
-with h5py.File(sys.argv[1], "w") as f:
-    f.attrs["schema"] = np.bytes_(b"attnscope/1"); f.attrs["schema_version"] = [1, 0]
-    f.attrs["kind"] = np.bytes_(b"capture")
-    p = f.create_group("prompts/p000000"); p["text"] = np.bytes_(b"changing")
-    p["tokens/text"] = np.array([b"t%d" % i for i in range(512)])
-    p.create_dataset("cache/blocks.0.attn.hook_pattern", data=rng.random((4, 512, 512), dtype="f4"), chunks=(1, 256, 256))
-print("null")`,
-    path,
-    String(seed),
-  );
-}
-
-const CELL = `with h5py.File(sys.argv[1]) as f: print(json.dumps(float(f["prompts/p000000/cache/blocks.0.attn.hook_pattern"][3, 300, 20])))`;
-
 test(
   'a file that changed on the server is told, and read anew where it was',
   { skip: without('python') },
@@ -93,7 +75,7 @@ test(
         assert.ok(!server.requests.includes('0'), 'never the whole file');
         await viewer.page.getByRole('button', { name: 'Reload' }).click();
         await viewer.page.locator('.failure').waitFor({ state: 'detached' });
-        assert.equal(await viewer.value(300, 20), h5py<number>(CELL, path));
+        assert.equal(await viewer.value(300, 20), storedCell(path, '0.3', 300, 20));
         const { files, head } = await viewer.state();
         assert.deepEqual([files, head], [['replaced.h5'], '0.3']);
       });

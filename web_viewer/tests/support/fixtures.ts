@@ -164,6 +164,40 @@ export function h5py<T>(code: string, ...args: string[]): T {
   return JSON.parse(text) as T;
 }
 
+/** What h5py reads in a cell of a map of self-attention; heads are named as in the page. */
+export function storedCell(
+  path: string,
+  head: string,
+  query: number,
+  key: number,
+  prompt = 'p000000',
+): number {
+  const [layer, index] = head.split('.');
+  return h5py<number>(
+    `name, *at = sys.argv[2:]
+with h5py.File(sys.argv[1]) as f: print(json.dumps(float(f[name][tuple(map(int, at))])))`,
+    path,
+    `prompts/${prompt}/cache/blocks.${layer}.attn.hook_pattern`,
+    ...[index!, String(query), String(key)],
+  );
+}
+
+/** Writes maps that fill several blocks, so that not all of them are read at once. */
+export function writeMaps(path: string, seed: number): void {
+  h5py<null>(
+    `rng = np.random.default_rng(int(sys.argv[2]))
+with h5py.File(sys.argv[1], "w") as f:
+    f.attrs["schema"] = np.bytes_(b"attnscope/1"); f.attrs["schema_version"] = [1, 0]
+    f.attrs["kind"] = np.bytes_(b"capture")
+    p = f.create_group("prompts/p000000"); p["text"] = np.bytes_(b"changing")
+    p["tokens/text"] = np.array([b"t%d" % i for i in range(512)])
+    p.create_dataset("cache/blocks.0.attn.hook_pattern", data=rng.random((4, 512, 512), dtype="f4"), chunks=(1, 256, 256))
+print("null")`,
+    path,
+    String(seed),
+  );
+}
+
 /** A file that h5py writes: `code` fills the open file `f`. */
 export function writtenByH5py(name: string, code: string): string {
   mkdirSync(folder, { recursive: true });
