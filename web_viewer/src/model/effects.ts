@@ -307,32 +307,45 @@ const WHY_NO_INTERVAL: Record<number, string> = {
   [-2]: 'no interval: values are missing',
 };
 
-/** “[−0.6, −0.2]”, or why there is none. */
-function rangeWords(effect: HeadEffect): string {
-  const range = interval(effect.low, effect.high);
-  if (range) return effect.intervalKind === 2 ? `${range}, a rough bound` : range;
-  const why = WHY_NO_INTERVAL[effect.intervalKind];
-  return why ? `(${why})` : '';
+type Ends = Pick<
+  HeadEffect,
+  'low' | 'high' | 'simultaneousLow' | 'simultaneousHigh' | 'intervalKind'
+>;
+
+/** “[−3, −1] (alone)”; empty where there is none. */
+function aloneWords({ low, high, intervalKind }: Ends): string {
+  const range = interval(low, high);
+  return range && `${range} (alone${intervalKind === 2 ? ', a rough bound' : ''})`;
 }
 
-/** The same of a unit that was picked among many: the interval that holds for all at once. */
-export function pickedRangeWords(effect: HeadEffect): string {
+/** The interval that is stated of an effect: of many units the one that holds for all at once,
+ *  where the file has it. “[−3.5, −0.5] (all at once)”, or why there is none. */
+export function rangeWords(effect: Ends): string {
   const range = interval(effect.simultaneousLow, effect.simultaneousHigh);
   if (range) return `${range} (all at once)`;
-  const own = rangeWords(effect);
-  return own.startsWith('[') ? `${own} (this one alone)` : own;
+  const why = WHY_NO_INTERVAL[effect.intervalKind];
+  return aloneWords(effect) || (why ? `(${why})` : '');
 }
 
-/** “setting it to zero changes logit-diff by −0.4 [−0.6, −0.2]” */
-export function effectWords(
-  effects: HeadEffects,
-  method: number,
-  effect: HeadEffect,
-  range = rangeWords(effect),
-): string {
+/** The other interval, which is said in second place; empty where the stated one is the only one. */
+export function secondRangeWords(effect: Ends): string {
+  return Number.isNaN(effect.simultaneousLow) ? '' : aloneWords(effect);
+}
+
+/** What the stated interval is, for the one who points at it. */
+export function rangeSentence(effect: Ends): string {
+  const second = secondRangeWords(effect);
+  if (second) {
+    return `95 %, for all units at once; of this unit alone it is ${second.replace(/ \(.*/, '')}.`;
+  }
+  return aloneWords(effect) && '95 % of this unit alone; there is none for all units at once.';
+}
+
+/** “setting it to zero changes logit-diff by −0.4 [−0.6, −0.2] (all at once)” */
+export function effectWords(effects: HeadEffects, method: number, effect: HeadEffect): string {
   const group = effects.headsPerUnit > 1 ? `${effect.unit}, its whole key-value group,` : 'it';
   const name = effects.methods[method] ?? '';
   const how = methodPhrase(effects.kind, name, group, effects.receivers);
   const metric = effects.metric || 'the metric';
-  return `${how} changes ${metric} by ${signed(effect.effect)} ${range}`.trim();
+  return `${how} changes ${metric} by ${signed(effect.effect)} ${rangeWords(effect)}`.trim();
 }

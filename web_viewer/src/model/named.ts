@@ -1,7 +1,7 @@
 /** Three heads worth a first look, each with the sentence that says why. */
 
 import type { HeadEffect, HeadEffects } from './effects';
-import { effectWords, isDivergence, pickedRangeWords } from './effects';
+import { effectWords, isDivergence } from './effects';
 import { nameOf, type Column, type HeadTable } from './heads';
 import { short } from './numbers';
 
@@ -121,7 +121,7 @@ function whyNone({ hasVerdicts, hasIntervals, metric, withheld }: HeadEffects): 
   if (!hasIntervals) return NO_INTERVALS;
   return isDivergence(metric)
     ? `Not known: ${metric} cannot be negative, so intervals lie above 0. A verdict tells.`
-    : 'There is none: every interval of an effect excludes 0.';
+    : 'There is none: the interval of every effect alone excludes 0.';
 }
 
 /** Why no head is named as one with a large effect. */
@@ -153,7 +153,7 @@ function loudWithoutEffect(
   const { words, half } = rankOf(column, head);
   const name = nameOf(table.heads[head]!);
   const found = effectAt(head)!;
-  const effect = `${effectWords(effects, method, found, pickedRangeWords(found))}${caution}.`;
+  const effect = `${effectWords(effects, method, found)}${caution}.`;
   const shared = { title, head, name, note: LOUD_NOTE, file: null };
   return half === 'quieter'
     ? {
@@ -188,9 +188,7 @@ function quietWithEffect(
   const { words, half } = rankOf(column, head);
   const name = nameOf(table.heads[head]!);
   const found = effectAt(head)!;
-  const effect =
-    `${effectWords(effects, method, found, pickedRangeWords(found))}; ` +
-    `large is ±${short(large)} or more.`;
+  const effect = `${effectWords(effects, method, found)}; large is ±${short(large)} or more.`;
   const shared = { title, head, name, note: QUIET_NOTE, file: null };
   return half === 'louder'
     ? {

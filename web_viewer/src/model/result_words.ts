@@ -181,9 +181,10 @@ export function readingNotes(data: ExperimentData): string[] {
   ];
   if (hasValues(data, 'ci_low') && hasValues(data, 'p')) {
     notes.push(
-      'An interval is of one unit alone unless it says otherwise, by drawing groups again; p is by ' +
-        'turning their signs at random. Near the edge one may exclude 0 and the other not: leave ' +
-        'such an effect open. p adjusted holds for all units of a table at once.',
+      'An interval says whether it is of one unit alone or holds for all units at once; it is by ' +
+        'drawing groups again, p by turning their signs at random. Near the edge one may exclude 0 ' +
+        'and the other not: leave such an effect open. p adjusted holds for all units of a table ' +
+        'at once.',
     );
   }
   if (hasValues(data, 'minimal_detectable')) {

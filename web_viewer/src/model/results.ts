@@ -1,7 +1,7 @@
 /** What is known of every unit of an experiment, whatever the units are. */
 
 import type { ExperimentData } from '../format/types';
-import { smallestP, verdictName, verdictWord } from './effects';
+import { rangeWords, secondRangeWords, smallestP, verdictName, verdictWord } from './effects';
 import { interval, plural, pText, short, signed } from './numbers';
 import type { ResultGrid } from './result_grid';
 import { hasValues } from './result_words';
@@ -88,9 +88,17 @@ export function describeUnit(data: ExperimentData, grid: ResultGrid, offset: num
   const add = (words: string, value: number, range = '') => {
     if (!Number.isNaN(value)) lines.push(`${words} ${signed(value)} ${range}`.trim());
   };
-  add('effect', at('effect'), interval(at('ci_low'), at('ci_high')));
-  const simultaneous = interval(at('ci_sim_low'), at('ci_sim_high'));
-  if (simultaneous) lines.push(`all units at once ${simultaneous}`);
+  const ends = {
+    low: at('ci_low'),
+    high: at('ci_high'),
+    simultaneousLow: at('ci_sim_low'),
+    simultaneousHigh: at('ci_sim_high'),
+    // Why there is none is said below.
+    intervalKind: 0,
+  };
+  add('effect', at('effect'), rangeWords(ends));
+  const second = secondRangeWords(ends);
+  if (second) lines.push(second);
   add('recovery', at('recovery'), interval(at('recovery_low'), at('recovery_high')));
   add('direct effect', at('direct'));
   add('effect on all prompts', at('effect_all'));

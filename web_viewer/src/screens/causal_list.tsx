@@ -9,7 +9,7 @@ import {
   verdictSentence,
   verdictWord,
 } from '../model/effects';
-import { interval, pText, short, signed, tabular } from '../model/numbers';
+import { interval, pText, short, signed } from '../model/numbers';
 import { hasValues } from '../model/result_words';
 import type { ResultGrid } from '../model/result_grid';
 import { arraySentence, ofUnit, sortedUnits } from '../model/results';
@@ -210,11 +210,11 @@ export function UnitList({ item, method }: { item: Listed; method: number }) {
               ),
             )}
             <th scope="col" class="left">
-              {intervals && (simultaneous ? '95 %, all at once' : '95 %')}
+              {intervals && (simultaneous ? '95 %, all at once' : '95 %, alone')}
             </th>
-            {intervals && (
-              <th scope="col" class="left">
-                95 %, this unit
+            {intervals && simultaneous && (
+              <th scope="col" class="left" title="Of each unit by itself">
+                95 %, alone
               </th>
             )}
             {columns.map((column) => (
@@ -226,6 +226,8 @@ export function UnitList({ item, method }: { item: Listed; method: number }) {
           {shown.map((offset) => {
             const unit = offset % grid.units;
             const rough = at('interval_kind', offset) === 2 ? '*' : '';
+            const range95 = (from: string, to: string) =>
+              interval(at(from, offset), at(to, offset)) || '–';
             return (
               <tr key={offset}>
                 <th scope="row">
@@ -244,18 +246,20 @@ export function UnitList({ item, method }: { item: Listed; method: number }) {
                     {signed(at('effect', m * grid.units + unit))}
                   </td>
                 ))}
-                <td title={`${tabular(at(low!, offset))} to ${tabular(at(high!, offset))}`}>
+                <td class="ends">
                   <Bar
                     {...range}
                     value={at('effect', offset)}
                     from={at(low!, offset)}
                     to={at(high!, offset)}
                     delta={delta}
-                  />
+                  />{' '}
+                  {intervals && range95(low!, high!)}
+                  {!simultaneous && rough}
                 </td>
-                {intervals && (
+                {intervals && simultaneous && (
                   <td class="muted left">
-                    {interval(at('ci_low', offset), at('ci_high', offset)) || '–'}
+                    {range95('ci_low', 'ci_high')}
                     {rough}
                   </td>
                 )}

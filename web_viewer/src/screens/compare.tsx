@@ -39,7 +39,7 @@ import { Canvas } from '../ui/canvas';
 import { Absent } from '../ui/controls';
 import { useMapGestures } from '../ui/map_gestures';
 import { CompareToolbar, DiffLine } from './compare_tools';
-import { effectSentence } from './head_words';
+import { effectSentence, rangeTitle } from './head_words';
 
 const painters = {
   a: new HeatMapPainter(),
@@ -250,9 +250,14 @@ export function CompareScreen() {
       <DiffLine />
       <p class="banner">
         <strong>Attention is not effect.</strong>{' '}
-        {effectSentence(index)
-          ? `For A, ${effectSentence(index)}. ${chosenPromptsWords.value} `
-          : 'No causal result of A is stored. '}
+        {effectSentence(index) ? (
+          <>
+            For A, <span title={rangeTitle(index)}>{effectSentence(index)}</span>.{' '}
+            {chosenPromptsWords.value}{' '}
+          </>
+        ) : (
+          'No causal result of A is stored. '
+        )}
         {!isIdentity.value &&
           `The texts differ; ${view.align.value === 'tokens' ? 'equal tokens' : 'equal positions'} stand beside each other. `}
       </p>

@@ -23,7 +23,7 @@ import { exportPng } from './head_export';
 import { HeadLines } from './head_lines';
 import { HeadMap } from './head_map';
 import { HeadText } from './head_text';
-import { effectSentence, verdictWords } from './head_words';
+import { effectSentence, rangeTitle, verdictWords } from './head_words';
 import { ColorPicks, StackPick } from './overview';
 
 function Banner({ index }: { index: number }) {
@@ -34,7 +34,8 @@ function Banner({ index }: { index: number }) {
       <strong>Attention is not effect.</strong>{' '}
       {effect ? (
         <>
-          For head {nameOf(table.value.heads[index]!)}, {effectSentence(index)}
+          For head {nameOf(table.value.heads[index]!)},{' '}
+          <span title={rangeTitle(index)}>{effectSentence(index)}</span>
           {effect.verdict && (
             <>
               ; verdict:{' '}

@@ -1,7 +1,8 @@
 /** Above a map that is made of several heads: what is known of each of them. */
 
+import { rangeWords } from '../model/effects';
 import { nameOf } from '../model/heads';
-import { interval, signed } from '../model/numbers';
+import { signed } from '../model/numbers';
 import { chosenPromptsWords } from '../state/effect_prompts';
 import { table } from '../state/heads';
 import { blendName, drawnMaps } from '../state/map';
@@ -14,8 +15,9 @@ const MAX_HEADS = 6;
 /** The first with how it was found, the others as numbers. */
 function effectOfHead(name: string, index: number, first: boolean): string {
   const effect = table.value.effects[index]!;
-  const range = Number.isNaN(effect.low) ? '' : ` ${interval(effect.low, effect.high)}`;
-  const words = first ? `, ${effectSentence(index)}` : ` ${signed(effect.effect)}${range}`;
+  const words = first
+    ? `, ${effectSentence(index)}`
+    : ` ${signed(effect.effect)} ${rangeWords(effect)}`.trimEnd();
   return `${name}${words}${effect.verdict ? ` (${verdictWords(effect)})` : ''}`;
 }
 

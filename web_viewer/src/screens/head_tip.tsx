@@ -2,6 +2,7 @@
 
 import type { Size } from '../draw/viewport';
 import { countWords } from '../model/effect_prompts';
+import { secondRangeWords } from '../model/effects';
 import { labelsOf } from '../model/labels';
 import { nameOf } from '../model/heads';
 import { short, signed } from '../model/numbers';
@@ -62,6 +63,7 @@ export function HeadTip({ index, x, y, room, all = false }: HeadTipProps) {
         <div>
           {effectSentence(index)}
           {effect.verdict && <b> · {verdictWords(effect)}</b>}
+          {secondRangeWords(effect) && <span class="muted"> · {secondRangeWords(effect)}</span>}
           {chosenPrompts.value && (
             <span class="muted"> · on {countWords(chosenPrompts.value)}</span>
           )}

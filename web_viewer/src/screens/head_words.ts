@@ -1,30 +1,28 @@
 /** One head in words, the same everywhere. */
 
 import type { HeadEffect } from '../model/effects';
-import { effectWords } from '../model/effects';
+import { effectWords, rangeSentence, verdictWord } from '../model/effects';
 import { nameOf } from '../model/heads';
 import { short } from '../model/numbers';
 import { statistic } from '../state/selection';
 import { table } from '../state/heads';
 import { chosenEffects, chosenMethod } from '../state/workspace';
 
-const VERDICT_WORDS = {
-  causal: 'causal',
-  'no effect': 'no effect',
-  undetermined: 'undetermined',
-  'backed up': 'undetermined, another head may stand in',
-};
+export const verdictWords = ({ verdict }: HeadEffect): string =>
+  verdict ? verdictWord(verdict) : '';
 
-export function verdictWords(effect: HeadEffect): string {
-  return effect.verdict ? VERDICT_WORDS[effect.verdict] : '';
-}
-
-/** “zeroing changes logit-diff by −0.4 [−0.6, −0.2]” */
+/** “zeroing changes logit-diff by −0.4 [−0.6, −0.2] (all at once)” */
 export function effectSentence(index: number): string {
   const named = chosenEffects.value;
   const effect = table.value.effects[index];
   if (!named || !effect) return '';
   return effectWords(named.effects, chosenMethod.value, effect);
+}
+
+/** The same as an element that tells, where it is pointed at, what its interval is. */
+export function rangeTitle(index: number): string | undefined {
+  const effect = table.value.effects[index];
+  return (effect && rangeSentence(effect)) || undefined;
 }
 
 export function describeHead(index: number): string {

@@ -42,7 +42,7 @@ import { NotesExport } from './notes';
 import { exportGrid, HeadGrid, gridMode } from './overview_grid';
 import { HeadList } from './overview_table';
 import { exportScatter, HeadScatter, PromptsPick } from './overview_scatter';
-import { effectSentence, verdictWords } from './head_words';
+import { effectSentence, rangeTitle, verdictWords } from './head_words';
 
 const SCALE_LABELS = { sqrt: '√', linear: 'linear', log: 'log', rank: 'rank' };
 
@@ -250,7 +250,8 @@ function exportHeads(): void {
   const lines: (string | number)[][] = [['head', ...shown.map(({ id }) => id), 'verdict']];
   heads.forEach((head, at) => {
     const values = shown.map(({ values: of }) => (Number.isNaN(of[at]!) ? '' : of[at]!));
-    lines.push([nameOf(head), ...values, effects[at]?.verdict ?? '']);
+    const effect = effects[at];
+    lines.push([nameOf(head), ...values, effect ? verdictWords(effect) : '']);
   });
   const name = mainRun.peek()?.summary.name.replace(/\.h5$/, '') ?? 'run';
   download(`${name}-heads.csv`, new Blob([csv(lines)], { type: 'text/csv' }));
@@ -275,7 +276,11 @@ function Selected() {
       </h2>
       <p>
         {column && `${column.label} ${short(column.values[index]!)}. `}
-        {effect ? `${capital(effectSentence(index))}.` : 'No causal result for this head.'}
+        {effect ? (
+          <span title={rangeTitle(index)}>{capital(effectSentence(index))}.</span>
+        ) : (
+          'No causal result for this head.'
+        )}
         {effect?.verdict && ` Verdict: ${verdictWords(effect)}.`}
         {effect && ` ${chosenPromptsWords.value}`}
       </p>

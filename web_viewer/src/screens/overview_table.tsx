@@ -1,11 +1,13 @@
 /** All heads as a table of numbers: one line a head, sorted by any column. */
 
 import { labelsOf } from '../model/labels';
+import { rangeSentence, rangeWords, verdictSentence, type HeadEffect } from '../model/effects';
 import { nameOf, type Column } from '../model/heads';
 import { interval, short, signed } from '../model/numbers';
 import { table } from '../state/heads';
 import { hovered, order, selectHead, selected } from '../state/selection';
 import { choose, view } from '../state/view';
+import { chosenEffects } from '../state/workspace';
 import { useVisibleRows } from '../ui/visible_rows';
 import { verdictWords } from './head_words';
 
@@ -31,6 +33,18 @@ function Heading({ id, label, sentence, left }: HeadingProps) {
   );
 }
 
+/** Of the few that have none for all at once, the one that they have says so. */
+function statedInterval(effect: HeadEffect): string {
+  const { simultaneousLow, simultaneousHigh } = effect;
+  const kind = chosenEffects.value?.effects.hasSimultaneous ? rangeWords(effect) : '';
+  return interval(simultaneousLow, simultaneousHigh) || kind || interval(effect.low, effect.high);
+}
+
+const intervalHeading = (atOnce: boolean): string =>
+  atOnce
+    ? 'They hold for all units at once; point at one for that of its head alone.'
+    : 'Of each head alone; the file has none that hold for all at once.';
+
 const hasEffects = (): boolean => table.value.columns.has('effect');
 
 function Row({ index, columns }: { index: number; columns: Column[] }) {
@@ -53,8 +67,18 @@ function Row({ index, columns }: { index: number; columns: Column[] }) {
       {effect !== undefined && hasEffects() && (
         <>
           <td class="value">{effect ? signed(effect.effect) : ''}</td>
-          <td class="muted">{effect ? interval(effect.low, effect.high) : ''}</td>
-          <td class="muted">{effect?.verdict ? verdictWords(effect) : ''}</td>
+          <td class="muted" title={effect ? rangeSentence(effect) : undefined}>
+            {effect ? statedInterval(effect) : ''}
+          </td>
+          <td
+            class="muted"
+            title={verdictSentence(
+              effect?.verdict ?? null,
+              chosenEffects.value?.effects.delta ?? NaN,
+            )}
+          >
+            {effect ? verdictWords(effect) : ''}
+          </td>
         </>
       )}
       <td class="muted">
@@ -82,6 +106,7 @@ export function HeadList() {
     ({ kind, values }) => kind !== 'effect' && values.some((value) => !Number.isNaN(value)),
   );
   const effect = table.value.columns.get('effect');
+  const atOnce = chosenEffects.value?.effects.hasSimultaneous ?? false;
   return (
     <div
       class="grid-scroll head-list"
@@ -101,8 +126,8 @@ export function HeadList() {
                 <Heading
                   id="size"
                   left
-                  label="95 % interval"
-                  sentence="Of each head alone. Sorts by the size of the effect"
+                  label={atOnce ? '95 %, all at once' : '95 %, alone'}
+                  sentence={`${intervalHeading(atOnce)} Sorts by the size of the effect`}
                 />
                 <th scope="col" class="left">
                   <span>verdict</span>

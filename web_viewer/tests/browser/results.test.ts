@@ -170,22 +170,89 @@ test('the scatter is of the measured half or of all prompts, as chosen', both, (
   }),
 );
 
+/** The words of an interval: the end before the decimal digits that are shown. */
+const endsIn = (text: string): number[][] =>
+  [...text.replaceAll('−', '-').matchAll(/\[([-\d.e∞]+), ([-\d.e∞]+)\]/g)].map(([, low, high]) => [
+    Number(low),
+    Number(high),
+  ]);
+
+test('banner, table, cards, tip, list and comparison state one interval of a head', both, () =>
+  withViewer(async (viewer) => {
+    const { page } = viewer;
+    const [names, atOnce, alone] = h5py<[string[], number[][], number[][]]>(
+      `with h5py.File(sys.argv[1]) as f:
+    g = f["experiments/verdict"]
+    ends = lambda n: np.stack([g[n + "_low"][0].ravel(), g[n + "_high"][0].ravel()], 1).tolist()
+    print(json.dumps([g["cells"].asstr()[:].ravel().tolist(), ends("ci_sim"), ends("ci")]))`,
+      verdict(),
+    );
+    const is = (text: string, [low, high]: number[], where: string) =>
+      assert.ok(
+        endsIn(text).some((ends) =>
+          [low!, high!].every((end, i) => Math.abs(ends[i]! - end) <= 0.0051 * Math.abs(end)),
+        ),
+        `${where}: ${text} for ${low}, ${high}`,
+      );
+    const at = names.indexOf('3.1');
+    await viewer.open([capture(), verdict()], '#v=1&h=3.1&s=head');
+    const banner = page.locator('.banner');
+    for (const screen of ['head', 'compare']) {
+      await page.evaluate((to) => (location.hash = `#v=1&h=3.1&s=${to}`), screen);
+      await banner.getByText('(all at once)').waitFor();
+      const words = await banner.innerText();
+      assert.equal(endsIn(words).length, 1, words);
+      is(words, atOnce[at]!, screen);
+      is((await banner.locator('span[title]').getAttribute('title'))!, alone[at]!, screen);
+    }
+    await page.evaluate(() => (location.hash = '#v=1&s=head&h=3.1&tray=3.1,3.5&tm=mean'));
+    await banner.getByText('mean of heads').waitFor();
+    const blend = endsIn(await banner.innerText());
+    assert.equal(blend.length, 2);
+    is(await banner.innerText(), atOnce[names.indexOf('3.5')]!, 'mean of heads');
+
+    await page.evaluate(() => (location.hash = '#v=1&g=table'));
+    const heading = page.locator('.head-list th', { hasText: '95 %' });
+    assert.equal((await heading.innerText()).trim(), '95 %, all at once');
+    for (const [row, name] of names.entries()) {
+      const line = page.locator('.head-list tbody tr', {
+        has: page.getByRole('button', { name, exact: true }),
+      });
+      if ((await line.count()) === 0) continue;
+      const cell = line.locator('td').nth(1);
+      is(await cell.innerText(), atOnce[row]!, name);
+      is((await cell.getAttribute('title'))!, alone[row]!, name);
+    }
+    for (const words of await page.locator('.named').allInnerTexts()) {
+      if (/changes/.test(words)) assert.match(words, /\] \(all at once\)/);
+    }
+    await page.evaluate(() => (location.hash = '#v=1&g=effect'));
+    const grid = page.locator('.overview .canvas').first();
+    await grid.hover({ position: { x: 120, y: 60 } });
+    const tip = page.locator('.tip').first();
+    const told = await tip.innerText();
+    const head = names.indexOf(/^\d+\.\d+/.exec(told)![0]);
+    is(told, atOnce[head]!, 'tip');
+    is(told, alone[head]!, 'tip, in second place');
+    assert.match(told, /\(all at once\)[^]*\(alone\)/);
+  }),
+);
+
 const UNITS = `
 with h5py.File(sys.argv[1]) as f:
     g = f["experiments/verdict"]
     flat = lambda n: g[n][0].ravel().tolist()
     print(json.dumps([g["cells"].asstr()[:].ravel().tolist(), flat("effect"), flat("ci_low"), flat("ci_high"),
-        flat("p_adjusted"), g["minimal_detectable"][:].ravel().tolist(), g["verdict"][:].ravel().tolist()]))
+        flat("ci_sim_low"), flat("ci_sim_high"), flat("p_adjusted"), g["minimal_detectable"][:].ravel().tolist(), g["verdict"][:].ravel().tolist()]))
 `;
 
 test('the list of units is the file, sorted by any column', both, () =>
   withViewer(async (viewer) => {
     const { page } = viewer;
     await viewer.open([verdict()], '#v=1&s=causal&u=list&uo=unit');
-    const [names, effect, low, high, p, seen, levels] = h5py<[string[], ...number[][]]>(
-      UNITS,
-      verdict(),
-    );
+    const [names, effect, low, high, simLow, simHigh, p, seen, levels] = h5py<
+      [string[], ...number[][]]
+    >(UNITS, verdict());
     const headings = await page.locator('.unit-list thead th').allInnerTexts();
     const column = (part: string) => headings.findIndex((text) => text.startsWith(part));
     const words: Record<string, string> = {
@@ -199,9 +266,14 @@ test('the list of units is the file, sorted by any column', both, () =>
       assert.equal(row[0], names[at]);
       assert.equal(row[1]!.replace(', unspecific', ''), words[String(levels![at])]);
       near(row[column('zero')]!, effect![at]!);
-      const [from, to] = row[column('95 %, this')]!.slice(1, -1).split(', ');
-      near(from!, low![at]!);
-      near(to!.replace(']', ''), high![at]!);
+      for (const [heading, from, to] of [
+        ['95 %, all at once', simLow, simHigh],
+        ['95 %, alone', low, high],
+      ] as const) {
+        const ends = /\[(.*), (.*)\]/.exec(row[column(heading)]!)!;
+        near(ends[1]!, from![at]!);
+        near(ends[2]!, to![at]!);
+      }
       assert.ok(Math.abs(parsed(row[column('p adj')]!.replace('≤', '')) - p![at]!) <= 5e-5);
       near(row[column('could')]!, seen![at]!);
     }

@@ -7,6 +7,9 @@ import {
   headEffects,
   methodPhrase,
   preferred,
+  rangeSentence,
+  rangeWords,
+  secondRangeWords,
   stacksOf,
   verdictName,
   verdictSentence,
@@ -43,7 +46,7 @@ test('three heads are named, with their numbers, or the sentence says why none i
   assert.equal(quiet!.head, 1);
   assert.match(
     sentenceOf(quiet!),
-    /rank 3 of 3\).*by −2 \[−3, −1\] \(this one alone\); large is ±0\.5 or more\.$/,
+    /rank 3 of 3\).*by −2 \[−3, −1\] \(alone\); large is ±0\.5 or more\.$/,
   );
   assert.equal(induction!.head, 1);
   assert.match(sentenceOf(induction!), /90 %/);
@@ -93,7 +96,7 @@ test('a head in the louder half is not called quiet, nor one in the quieter half
   );
   assert.match(
     quiet!,
-    /^No head is both quiet and strong: of the heads with a large effect 0\.1 is the quietest \(value moved 12, rank 1 of 3\); .*−2 \[−3, −1\] \(this one alone\);/,
+    /^No head is both quiet and strong: of the heads with a large effect 0\.1 is the quietest \(value moved 12, rank 1 of 3\); .*−2 \[−3, −1\] \(alone\);/,
   );
   // In the middle neither is wrong.
   assert.match(said([7, 1, 9])[0]!, /^0\.0 attends \(value moved 7, rank 2 of 3\), yet/);
@@ -123,6 +126,35 @@ test('of heads picked among many the interval is quoted that holds for all of th
   data.numbers.ci_sim_low.values[2] = 0.4;
   const wanted = tableWith(data).columns.get('norm_weighted')!.values;
   assert.equal(named()[1]!.head, wanted[2]! < wanted[1]! ? 2 : 1);
+});
+
+test('every place states one interval, and keeps the other for second place', () => {
+  const ends = { low: -3, high: -1, simultaneousLow: NaN, simultaneousHigh: NaN, intervalKind: 0 };
+  const all = { ...ends, simultaneousLow: -3.5, simultaneousHigh: -0.5 };
+  const none = { ...ends, low: NaN, high: NaN };
+  const said = (effect: typeof ends) => [
+    rangeWords(effect),
+    secondRangeWords(effect),
+    rangeSentence(effect),
+  ];
+  assert.deepEqual(said(all), [
+    '[−3.5, −0.5] (all at once)',
+    '[−3, −1] (alone)',
+    '95 %, for all units at once; of this unit alone it is [−3, −1].',
+  ]);
+  assert.deepEqual(said(ends), [
+    '[−3, −1] (alone)',
+    '',
+    '95 % of this unit alone; there is none for all units at once.',
+  ]);
+  // A few groups carry it: such an effect has no interval for all at once.
+  assert.equal(rangeWords({ ...ends, intervalKind: 2 }), '[−3, −1] (alone, a rough bound)');
+  assert.deepEqual(said({ ...none, intervalKind: -1 }), [
+    '(no interval: fewer than 10 groups of prompts)',
+    '',
+    '',
+  ]);
+  assert.deepEqual(said(none), ['', '', '']);
 });
 
 test('a capture that is open beside the chosen file is named where it can tell', () => {
@@ -232,7 +264,7 @@ test('a key-value group stands for the heads it covers', () => {
   );
   assert.match(
     effectWords(groups, 0, shown[2]!),
-    /^setting kv:0\.1, its whole key-value group, to zero changes logit-diff by −2 \[−3, −1\]/,
+    /^setting kv:0\.1, its whole key-value group, to zero changes logit-diff by −2 \[−3, −1\] \(alone\)$/,
   );
   const alone = headEffects(data)!;
   assert.equal(alone.headsPerUnit, 1, 'where no keys are shared a group is one head');
@@ -352,10 +384,23 @@ test('results of any axes become grids with the names of the units', () => {
     ['0.1', '2.0', '0.0', '2.1'],
   );
   assert.deepEqual(describeUnit(data, grid, 1), [
-    'effect −2 [−3, −1]',
+    'effect −2 [−3, −1] (alone)',
     'verdict: causal',
     '40 prompts',
   ]);
+  const wider = (values: number[]) => ({
+    shape: [1, 2, 2],
+    dtype: 'f64' as const,
+    values: Float64Array.from(values),
+  });
+  data.numbers.ci_sim_low = wider([-0.2, -3.5, -0.1, NaN]);
+  data.numbers.ci_sim_high = wider([0.2, -0.5, 0.7, NaN]);
+  assert.deepEqual(describeUnit(data, grid, 1).slice(0, 2), [
+    'effect −2 [−3.5, −0.5] (all at once)',
+    '[−3, −1] (alone)',
+  ]);
+  delete data.numbers.ci_sim_low;
+  delete data.numbers.ci_sim_high;
   const marked = Float64Array.from([0, 1, 0, 0]);
   const groups = {
     shape: [1, 2, 2],
