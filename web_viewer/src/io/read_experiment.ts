@@ -1,7 +1,7 @@
 /** One experiment of a file: every array of it, by name. */
 
 import type { ExperimentData, RunSummary } from '../format/types';
-import { readPackedTokens } from './read_prompt';
+import { readTokens } from './read_prompt';
 import { orAbsent, orTooLarge, readColumn, type Reading, type RunReader } from './run_file';
 
 /** An array of every prompt, of which the others are the estimates. */
@@ -60,7 +60,7 @@ export async function readFirstPair(
 ): Promise<{ texts: string[]; corrupt: string | null }> {
   if (id === undefined) {
     const end = (await file.numbers('/offsets')).values[1] ?? 0;
-    const tokens = await readPackedTokens(file, 0, end);
+    const tokens = await readTokens(file, '/tokens', { begin: 0, end });
     const corrupt = await orAbsent(file.texts('/prompts/corrupt', { start: [0], count: [1] }));
     return { texts: tokens?.texts ?? [], corrupt: corrupt?.[0] ?? null };
   }

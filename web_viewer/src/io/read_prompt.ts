@@ -11,6 +11,7 @@ import type {
   StackData,
   Tokens,
 } from '../format/types';
+import { IoError } from './errors';
 import { orAbsent, orTooLarge, readColumn, type Reading } from './run_file';
 
 const listOf = (values: NumberArray | undefined): number[] => (values ? Array.from(values) : []);
@@ -21,12 +22,24 @@ const numbersOf = (value: unknown): number[] | null =>
 const textsOf = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
 
-async function readTokens(file: Reading, path: string): Promise<Tokens | undefined> {
+/** Tokens below a path; of the common arrays of the packed layout those of some rows. */
+export async function readTokens(
+  file: Reading,
+  path: string,
+  rows: TokenRows | null = null,
+): Promise<Tokens | undefined> {
+  const slab = (...more: number[]) =>
+    rows
+      ? {
+          start: [rows.begin, ...more.map(() => 0)],
+          count: [rows.end - rows.begin, ...more],
+        }
+      : undefined;
   const [texts, ids, steps, offsets] = await Promise.all([
-    orAbsent(file.texts(`${path}/text`)),
-    orAbsent(file.numbers(`${path}/ids`)),
-    orAbsent(file.numbers(`${path}/step`)),
-    orAbsent(file.numbers(`${path}/char_offsets`)),
+    orAbsent(file.texts(`${path}/text`, slab())),
+    orAbsent(file.numbers(`${path}/ids`, slab())),
+    orAbsent(file.numbers(`${path}/step`, slab())),
+    orAbsent(file.numbers(`${path}/char_offsets`, slab(2))),
   ]);
   if (!texts) return undefined;
   return {
@@ -180,37 +193,82 @@ async function readStack(
   };
 }
 
+/** Where the packed layout has the tokens of a prompt. */
+interface TokenRows {
+  begin: number;
+  end: number;
+}
+
+/** Row of a prompt in the arrays of the packed layout, and those of its tokens; null in the other. */
+async function packedPlace(
+  file: Reading,
+  id: string,
+): Promise<{ row: number; tokens: TokenRows } | null> {
+  const offsets = await file.describe('/offsets');
+  if (!offsets) return null;
+  const row = Number(id.slice(1));
+  const { values } = await file.numbers('/offsets', { start: [row], count: [2] });
+  const [begin, end] = [values[0] ?? 0, values[1] ?? 0];
+  if (begin < 0 || end < begin) {
+    throw new IoError(
+      'shape',
+      `/offsets: the tokens of ${id} would be those from ${begin} to ${end}`,
+    );
+  }
+  return { row, tokens: { begin, end } };
+}
+
+type Sided = Pick<PromptData, 'queryTokens' | 'keyTokens'>;
+
+/** Tokens of a prompt of either layout, as those of queries and of keys. */
+export async function readSides(file: Reading, id: string): Promise<Sided> {
+  const place = await packedPlace(file, id);
+  const path = `/prompts/${id}/tokens`;
+  const twoSided = !place && (await file.names(path)).includes('source');
+  const [first, second] = await Promise.all(
+    place
+      ? [readTokens(file, '/tokens', place.tokens), undefined]
+      : twoSided
+        ? [readTokens(file, `${path}/source`), readTokens(file, `${path}/target`)]
+        : [readTokens(file, path), undefined],
+  );
+  return {
+    queryTokens: { self: first, encoder: first, decoder: second, cross: second },
+    keyTokens: { self: first, encoder: first, decoder: second, cross: first },
+  };
+}
+
+async function readText(file: Reading, id: string): Promise<string> {
+  const own = await orAbsent(file.texts(`/prompts/${id}/text`));
+  if (own) return own[0] ?? '';
+  const row = { start: [Number(id.slice(1))], count: [1] };
+  return (await orAbsent(file.texts('/prompts/text', row)))?.[0] ?? '';
+}
+
+/** One prompt of either layout. The packed one has its text and tokens in common arrays, and a group
+ *  of its own only where maps or statistics of rows are kept. */
 export async function readPrompt(file: Reading, id: string): Promise<PromptData> {
   const path = `/prompts/${id}`;
-  const [attributes, text, tokenNames, cacheNames] = await Promise.all([
+  const [attributes, text, sides, cacheNames, packedNames] = await Promise.all([
     file.attributes(path),
-    orAbsent(file.texts(`${path}/text`)),
-    file.names(`${path}/tokens`),
+    readText(file, id),
+    readSides(file, id),
     file.names(`${path}/cache`),
+    file.names('/packed/attention'),
   ]);
-  const twoSided = tokenNames.includes('source');
-  const [first, second] = await Promise.all(
-    twoSided
-      ? [readTokens(file, `${path}/tokens/source`), readTokens(file, `${path}/tokens/target`)]
-      : [readTokens(file, `${path}/tokens`), undefined],
-  );
-  const queryTokens = { self: first, encoder: first, decoder: second, cross: second };
-  const keyTokens = { self: first, encoder: first, decoder: second, cross: first };
   const stacks = await Promise.all(
-    STACKS.map((name) => {
-      const sides = {
-        queries: queryTokens[name]?.texts.length ?? null,
-        keys: keyTokens[name]?.texts.length ?? null,
-      };
-      return readStack(file, path, name, cacheNames, sides);
+    STACKS.map(async (name) => {
+      const count = (tokens: Sided['queryTokens']) => tokens[name]?.texts.length ?? null;
+      const both = { queries: count(sides.queryTokens), keys: count(sides.keyTokens) };
+      const own = await readStack(file, path, name, cacheNames, both);
+      return own ?? (packedNames.includes(name) ? readPackedStack(file, name, id) : null);
     }),
   );
   return {
     id,
-    text: text?.[0] ?? '',
+    text,
     attributes,
-    queryTokens,
-    keyTokens,
+    ...sides,
     stacks: stacks.filter((stack) => stack !== null),
   };
 }
@@ -258,20 +316,6 @@ export async function readPromptGroups(file: Reading, ids: string[]): Promise<Pr
 }
 
 const cell = (attributes: Attributes, name: string) => attributes[name] ?? '';
-
-/** Tokens of one prompt of the packed layout. */
-export async function readPackedTokens(
-  file: Reading,
-  begin: number,
-  end: number,
-): Promise<Tokens | undefined> {
-  const slab = { start: [begin], count: [end - begin] };
-  const [texts, ids] = await Promise.all([
-    orAbsent(file.texts('/tokens/text', slab)),
-    orAbsent(file.numbers('/tokens/ids', slab)),
-  ]);
-  return texts ? { texts, ids: ids?.values ?? null, steps: null, offsets: null } : undefined;
-}
 
 /** Statistics of every head on many prompts, [prompt][layer][head][statistic]. */
 export interface PromptStats {
@@ -360,44 +404,24 @@ export async function readGroupStats(
   };
 }
 
-/** One prompt of a packed file, which has tokens and statistics but no maps. */
-export async function readPackedPrompt(
+/** What a packed file knows of a prompt that has no group of its own: statistics, and no maps. */
+async function readPackedStack(
   file: Reading,
-  index: number,
+  stack: StackName,
   id: string,
-  stacks: readonly StackName[],
-): Promise<PromptData> {
-  const one = { start: [index], count: [1] };
-  const [offsets, texts] = await Promise.all([
-    file.numbers('/offsets', { start: [index], count: [2] }),
-    orAbsent(file.texts('/prompts/text', one)),
-  ]);
-  const tokens = await readPackedTokens(file, offsets.values[0] ?? 0, offsets.values[1] ?? 0);
-  const data = await Promise.all(
-    stacks.map(async (stack): Promise<StackData | null> => {
-      const packed = await describePacked(file, stack);
-      if (!packed) return null;
-      return {
-        ...packed.shared,
-        statNames: packed.names,
-        headStats: Float32Array.from(await packed.read(index, 1)),
-        overview: null,
-        rowStatNames: [],
-        topCount: 0,
-        hasKeySum: false,
-        hasValueNorm: false,
-        maps: [],
-        faults: [],
-      };
-    }),
-  );
-  const sides = { self: tokens, encoder: tokens, decoder: tokens, cross: tokens };
+): Promise<StackData | null> {
+  const packed = await describePacked(file, stack);
+  if (!packed) return null;
   return {
-    id,
-    text: texts?.[0] ?? '',
-    attributes: {},
-    queryTokens: sides,
-    keyTokens: sides,
-    stacks: data.filter((stack) => stack !== null),
+    ...packed.shared,
+    statNames: packed.names,
+    headStats: Float32Array.from(await packed.read(Number(id.slice(1)), 1)),
+    overview: null,
+    rowStatNames: [],
+    topCount: 0,
+    hasKeySum: false,
+    hasValueNorm: false,
+    maps: [],
+    faults: [],
   };
 }

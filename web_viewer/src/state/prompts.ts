@@ -5,7 +5,6 @@ import { packedId } from '../format/schema';
 import { isStale } from '../io/errors';
 import {
   readGroupStats,
-  readPackedPrompt,
   readPackedStats,
   readPackedTable,
   readPrompt,
@@ -87,10 +86,7 @@ async function loadTable(run: OpenRun): Promise<void> {
 }
 
 async function loadPrompt(run: OpenRun, id: string): Promise<void> {
-  const { promptIds: groups, packedStacks } = run.summary;
-  const data = groups.includes(id)
-    ? await readPrompt(run.file, id)
-    : await readPackedPrompt(run.file, Number(id.slice(1)), id, packedStacks);
+  const data = await readPrompt(run.file, id);
   if (wanted !== `${run.id}|${id}`) return;
   lastPrompt.value = { run: run.id, data };
   tellFaults(run.summary.name, data);

@@ -94,6 +94,14 @@ const packedRun = (): string[] => [
   ...['capture', '-m', model, '--prompts', prompts('packed.jsonl', 80)],
 ];
 
+/** The prompts of `several()` and their maps, packed. */
+const packedMapsRun = (): string[] => [
+  ...['capture', '-m', model, '--prompts', prompts('several.jsonl', 8)],
+  ...['--layout', 'packed', '--hooks', 'pattern'],
+];
+export const packedMaps = (): string => make('packed-maps.h5', packedMapsRun());
+export const packedMapsParts = (): string[] => parts('packed-maps', 2, packedMapsRun());
+
 /** The thirds of `packed()`. */
 export const packedParts = (): string[] => parts('packed', 3, packedRun());
 

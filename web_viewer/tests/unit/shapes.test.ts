@@ -3,7 +3,15 @@ import { test } from 'node:test';
 import { arrayFault, mapFault } from '../../src/format/shapes';
 import { readPrompt } from '../../src/io/read_prompt';
 import { readSummary } from '../../src/io/run_file';
-import { capture, encoderDecoder, half, long, several, without } from '../support/fixtures';
+import {
+  capture,
+  encoderDecoder,
+  half,
+  long,
+  packedMaps,
+  several,
+  without,
+} from '../support/fixtures';
 import { openedRun } from '../support/reader';
 
 const heads = { stored: 2, expected: 2 };
@@ -40,7 +48,7 @@ test(
   'of what attnscope writes, nothing is left out',
   { skip: without('command', 'library') },
   async () => {
-    for (const path of [capture(), half(), several(), encoderDecoder(), long(1024)]) {
+    for (const path of [capture(), half(), several(), packedMaps(), encoderDecoder(), long(1024)]) {
       const file = await openedRun(path);
       const { summary } = await readSummary(file);
       assert.ok(summary.promptIds.length > 0, path);
