@@ -7,14 +7,37 @@ export interface Alignment {
   /** Rows that only one of them has. */
   onlyA: number;
   onlyB: number;
-  /** How it came about; scripts longer than the limit are not looked for. */
-  by: 'index' | 'script' | 'limit';
+  by: AlignedBy;
 }
+
+/** How it came about: of equal texts, by their tokens, by position because that was chosen, because
+ *  the script would be longer than is looked for, or because the tokens of one are not known. */
+export type AlignedBy = 'equal' | 'script' | 'position' | 'limit' | 'unknown';
+
+const SENTENCES: Record<AlignedBy, string> = {
+  equal: '',
+  script: 'The texts differ; equal tokens stand beside each other.',
+  position: 'The texts differ; equal positions stand beside each other.',
+  limit: 'The texts differ too much to pair their tokens; equal positions stand beside each other.',
+  unknown: 'The tokens of A or B are not stored; equal positions stand beside each other.',
+};
+
+/** How rows and columns came to stand beside each other; empty where the texts are equal. */
+export const alignmentSentence = (...axes: readonly Alignment[]): string =>
+  [...new Set(axes.map(({ by }) => SENTENCES[by]))].filter(Boolean).join(' ');
+
+/** Whether both stand where they are stored. */
+export const isAsStored = ({ by, onlyA, onlyB }: Alignment): boolean =>
+  by !== 'script' && onlyA === 0 && onlyB === 0;
 
 /** The frontiers of all steps are kept, whose number grows with its square. */
 const MAX_EDITS = 2000;
 
-export function alignByIndex(lengthA: number, lengthB: number, by: 'index' | 'limit'): Alignment {
+export function alignByIndex(
+  lengthA: number,
+  lengthB: number,
+  by: Exclude<AlignedBy, 'script'>,
+): Alignment {
   const count = Math.max(lengthA, lengthB);
   const side = (length: number) =>
     Int32Array.from({ length: count }, (_, i) => (i < length ? i : -1));
@@ -83,7 +106,7 @@ export function align(a: readonly string[], b: readonly string[]): Alignment {
   let head = 0;
   const shorter = Math.min(a.length, b.length);
   while (head < shorter && a[head] === b[head]) ++head;
-  if (head === a.length && head === b.length) return alignByIndex(head, head, 'index');
+  if (head === a.length && head === b.length) return alignByIndex(head, head, 'equal');
   let tail = 0;
   while (tail < shorter - head && a.at(-1 - tail) === b.at(-1 - tail)) ++tail;
   const middleA = a.slice(head, a.length - tail);
@@ -122,4 +145,18 @@ function rowsOf(pairs: readonly [number, number][], lengthA: number, lengthB: nu
     onlyB: lengthB - pairs.length,
     by: 'script',
   };
+}
+
+/** Rows (columns) of two maps beside each other; a map without its tokens has none to go by. */
+export function alignMaps(
+  [lengthA, lengthB]: readonly [number, number],
+  a: readonly string[],
+  b: readonly string[],
+  wanted: 'tokens' | 'position',
+): Alignment {
+  const known = a.length === lengthA && b.length === lengthB;
+  if (!known) return alignByIndex(lengthA, lengthB, 'unknown');
+  if (wanted === 'tokens') return align(a, b);
+  const equal = lengthA === lengthB && a.every((text, at) => text === b[at]);
+  return alignByIndex(lengthA, lengthB, equal ? 'equal' : 'position');
 }

@@ -8,6 +8,7 @@ import type { Ink } from '../draw/ink';
 import { lookupTable, type ScaleSpec } from '../draw/scale';
 import { RAW } from '../draw/transform';
 import { clampView, fitAll, type Size, type Viewport } from '../draw/viewport';
+import { alignmentSentence } from '../model/align';
 import { nameOf } from '../model/heads';
 import { exact, plural, short, signed } from '../model/numbers';
 import { positionOf } from '../model/positions';
@@ -24,7 +25,6 @@ import {
   sideA,
   sideB,
   sideTile,
-  versusRun,
   type Pairing,
   type Side,
   type SideName,
@@ -36,8 +36,8 @@ import { divergingMap } from '../state/theme';
 import { adjust, choose, view } from '../state/view';
 import { table } from '../state/heads';
 import { Canvas } from '../ui/canvas';
-import { Absent } from '../ui/controls';
 import { useMapGestures } from '../ui/map_gestures';
+import { NoPair } from './compare_missing';
 import { CompareToolbar, DiffLine } from './compare_tools';
 import { effectSentence, rangeTitle } from './head_words';
 
@@ -227,18 +227,7 @@ export function CompareScreen() {
       <div class="overview">
         <CompareToolbar />
         <DiffLine />
-        {versusRun.value ? (
-          <Absent inPrompt title="There are no two maps to compare">
-            <p>Choose a head, prompt and file for B whose attention map is stored.</p>
-          </Absent>
-        ) : (
-          <Absent title="The file of B is not open">
-            <p>Open it beside this one, or compare within what is here.</p>
-            <button type="button" onClick={() => choose({ versus: '' })}>
-              Compare within this file
-            </button>
-          </Absent>
-        )}
+        <NoPair />
       </div>
     );
   }
@@ -258,8 +247,7 @@ export function CompareScreen() {
         ) : (
           'No causal result of A is stored. '
         )}
-        {!isIdentity.value &&
-          `The texts differ; ${view.align.value === 'tokens' ? 'equal tokens' : 'equal positions'} stand beside each other. `}
+        {alignmentSentence(pairs.rows, pairs.columns)}
       </p>
       <div class="compare">
         {panels.map((panel) => (

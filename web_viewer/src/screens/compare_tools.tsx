@@ -7,6 +7,7 @@ import { plural, short } from '../model/numbers';
 import { safeText } from '../model/tokens';
 import { roundingStep } from '../model/warnings';
 import { formatVersus, sideA, sideB, versus, type Side } from '../state/compare';
+import { promptIds } from '../state/prompts';
 import { shownHead } from '../state/selection';
 import { choose, view } from '../state/view';
 import { table } from '../state/heads';
@@ -93,7 +94,7 @@ export function CompareToolbar() {
   if (!other) return null;
   const here = shownHead.value!;
   const heads = table.value.heads.map((head) => ({ value: nameOf(head), label: nameOf(head) }));
-  const ids = other.run.summary.promptIds;
+  const ids = promptIds(other.run);
   return (
     <div class="toolbar">
       <Pick

@@ -1,11 +1,10 @@
 /** One head: what it attends to here, and what is known of what it causes. */
 
 import { useEffect } from 'preact/hooks';
-import { captureCommand, verdictCommand } from '../model/commands';
+import { verdictCommand } from '../model/commands';
 import { verdictSentence } from '../model/effects';
 import { nameOf } from '../model/heads';
 import { modelName } from '../model/join';
-import { safeText } from '../model/tokens';
 import { found, stepFound } from '../state/focus';
 import { table } from '../state/heads';
 import { screenKeys } from '../state/keys';
@@ -15,8 +14,8 @@ import { currentRows } from '../state/rows';
 import { chosenPromptsWords } from '../state/effect_prompts';
 import { shownHead, stepHead } from '../state/selection';
 import { adjust, choose, view } from '../state/view';
-import { chosenEffects, mainRun, prompt, results, stack } from '../state/workspace';
-import { Absent, Check, copyText, Pick, Snippet, Switch } from '../ui/controls';
+import { chosenEffects, mainRun, prompt, results } from '../state/workspace';
+import { Check, copyText, Pick, Switch } from '../ui/controls';
 import { HeadAside } from './head_aside';
 import { BlendBanner } from './head_blend';
 import { exportPng } from './head_export';
@@ -24,6 +23,7 @@ import { HeadLines } from './head_lines';
 import { HeadMap } from './head_map';
 import { HeadText } from './head_text';
 import { effectSentence, rangeTitle, verdictWords } from './head_words';
+import { NoMap } from './no_map';
 import { ColorPicks, StackPick } from './overview';
 
 function Banner({ index }: { index: number }) {
@@ -228,30 +228,6 @@ function Toolbar() {
   );
 }
 
-function NoMap() {
-  const run = mainRun.value!;
-  const text = prompt.value?.text;
-  const kept = stack.value && stack.value.maps.length > 0;
-  const layer = shownHead.value?.layer;
-  const fault = stack.value?.maps.find((map) => map.layer === layer)?.fault;
-  if (fault) {
-    return (
-      <Absent title="The stored map of this head is not one of its prompt">
-        <p>It has {safeText(fault, 200)}, so nothing says what its cells are of.</p>
-      </Absent>
-    );
-  }
-  return (
-    <Absent
-      inPrompt
-      title={kept ? 'The map of this head is not in the file' : 'No attention map is stored here'}
-    >
-      <p>Statistics are exact without it. This makes a file with the maps of all heads:</p>
-      <Snippet text={captureCommand(modelName(run.summary), text || 'TEXT')} what="Command" />
-    </Absent>
-  );
-}
-
 export function HeadScreen() {
   useEffect(() => {
     screenKeys.set('e', () => {
@@ -272,7 +248,8 @@ export function HeadScreen() {
   const index = table.value.index.get(nameOf(head)) ?? -1;
   const views = { map: HeadMap, lines: HeadLines, text: HeadText };
   const View = views[view.view.value];
-  const needsMap = view.view.value !== 'lines';
+  // Lines are drawn of the strongest keys of a prompt.
+  const needsMap = view.view.value !== 'lines' || prompt.value === null;
   return (
     <div class="head-screen">
       <Toolbar />

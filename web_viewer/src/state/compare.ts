@@ -5,12 +5,13 @@ import { readPrompt } from '../io/read_prompt';
 import type { PromptData, Tokens } from '../format/types';
 import { MAX_TILES, TILE } from '../draw/heat_map';
 import type { Block } from '../draw/transform';
-import { align, alignByIndex, type Alignment } from '../model/align';
+import { alignMaps, isAsStored, type Alignment } from '../model/align';
 import { nameOf, parseHead, type HeadRef } from '../model/heads';
 import { pickTexts, positionOf, type Positions } from '../model/positions';
 import { plainToken, tokenLabel } from '../model/tokens';
 import { formatVersusLink, parseVersusLink } from '../model/versus';
 import { findMap, headMap, type HeadMap } from './map';
+import { promptIds } from './prompts';
 import { shownHead } from './selection';
 import { arrivals, cellValue, tile } from './tiles';
 import { view } from './view';
@@ -50,7 +51,7 @@ export const versus = computed<Versus | null>(() => {
   const run = versusRun.value;
   if (!run || !here) return null;
   const { prompt: promptId, head: name } = versusLink.value;
-  const ids = run.summary.promptIds;
+  const ids = promptIds(run);
   const sameId = prompt.value?.id ?? ids[0];
   const id = ids.includes(promptId)
     ? promptId
@@ -71,7 +72,8 @@ function trayHead(here: HeadRef): HeadRef {
 
 const keyOf = ({ run, promptId }: Versus): string => `${run.id}|${promptId}`;
 
-const versusPrompt = signal<{ key: string; data: PromptData } | null>(null);
+/** The prompt of B; null where it could not be read. */
+const versusPrompt = signal<{ key: string; data: PromptData | null } | null>(null);
 let owner = '';
 
 export function followCompare(): void {
@@ -87,10 +89,18 @@ export function followCompare(): void {
         versusPrompt.value = { key, data };
         tellFaults(wanted.run.summary.name, data);
       },
-      (error: unknown) => failWith(wanted.run.summary.name, error),
+      (error: unknown) => {
+        if (owner === key) versusPrompt.value = { key, data: null };
+        failWith(wanted.run.summary.name, error);
+      },
     );
   });
 }
+
+/** Until it is read nobody can say what it lacks. */
+export const isReadingB = computed<boolean>(
+  () => versus.value !== null && versusPrompt.value?.key !== keyOf(versus.value),
+);
 
 export interface Side {
   run: OpenRun;
@@ -111,7 +121,7 @@ export const sideB = computed<Side | null>(() => {
   const wanted = versus.value;
   const read = versusPrompt.value;
   // Prompts of two files may have the same name.
-  if (!wanted || read?.key !== keyOf(wanted)) return null;
+  if (!wanted || !read?.data || read.key !== keyOf(wanted)) return null;
   const name = stack.value?.stack;
   const { stacks } = read.data;
   const found = stacks.find((candidate) => candidate.stack === name) ?? stacks[0];
@@ -140,11 +150,8 @@ export const pairing = computed<Pairing | null>(() => {
   const [a, b] = [sideA.value, sideB.value];
   if (!a || !b) return null;
   const paired = (axis: 1 | 2, texts: (side: Side) => string[]): Alignment => {
-    const [lengthA, lengthB] = [a.at.map.shape[axis], b.at.map.shape[axis]];
-    const [left, right] = [texts(a), texts(b)];
-    const known = left.length === lengthA && right.length === lengthB;
-    if (!known || view.align.value === 'position') return alignByIndex(lengthA, lengthB, 'index');
-    return align(left, right);
+    const lengths = [a.at.map.shape[axis], b.at.map.shape[axis]] as const;
+    return alignMaps(lengths, texts(a), texts(b), view.align.value);
   };
   return { rows: paired(1, rowTexts), columns: paired(2, columnTexts) };
 });
@@ -156,12 +163,9 @@ export const pairedShape = computed(() => ({
 
 export type SideName = 'a' | 'b';
 
-const isPlain = ({ by, onlyA, onlyB }: Alignment): boolean =>
-  by === 'index' && onlyA === 0 && onlyB === 0;
-
 /** Whether every row and column of both stands where it is stored. */
 export const isIdentity = computed<boolean>(
-  () => !pairing.value || (isPlain(pairing.value.rows) && isPlain(pairing.value.columns)),
+  () => !pairing.value || (isAsStored(pairing.value.rows) && isAsStored(pairing.value.columns)),
 );
 
 /** Stored row and column of a paired cell, null where the side has no such token. */
@@ -305,15 +309,11 @@ export const largestDifference = computed<number>(() => {
   return most || 1;
 });
 
-/** How the texts were put beside each other, where there is something to say. */
+/** What only one of the texts has. */
 export const pairingWords = computed<string[]>(() => {
   const pairs = pairing.value;
-  if (!pairs || isIdentity.value) return [];
-  const words = (noun: string, { onlyA, onlyB, by }: Alignment): string[] => {
-    const parts: string[] = [];
-    if (by === 'limit') parts.push(`${noun} differ too much and are aligned by position`);
-    if (onlyA + onlyB > 0) parts.push(`${noun}: ${onlyA} only in A, ${onlyB} only in B (hatched)`);
-    return parts;
-  };
+  if (!pairs) return [];
+  const words = (noun: string, { onlyA, onlyB }: Alignment): string[] =>
+    onlyA + onlyB > 0 ? [`${noun}: ${onlyA} only in A, ${onlyB} only in B (hatched)`] : [];
   return [...words('queries', pairs.rows), ...words('keys', pairs.columns)];
 });

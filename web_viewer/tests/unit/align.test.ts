@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { align, type Alignment } from '../../src/model/align';
+import {
+  align,
+  alignMaps,
+  alignmentSentence,
+  isAsStored,
+  type Alignment,
+} from '../../src/model/align';
 
 /** Length of the longest common subsequence, by the table of all prefixes. */
 function longestCommon(a: readonly string[], b: readonly string[]): number {
@@ -60,7 +66,7 @@ test('a script pairs as many tokens as the longest common subsequence', () => {
 
 test('equal texts are aligned by index, and so are those that have too little in common', () => {
   const same = align(['x', 'y'], ['x', 'y']);
-  assert.deepEqual([same.by, Array.from(same.a), Array.from(same.b)], ['index', [0, 1], [0, 1]]);
+  assert.deepEqual([same.by, Array.from(same.a), Array.from(same.b)], ['equal', [0, 1], [0, 1]]);
   const far = (name: string) => Array.from({ length: 1500 }, (_, at) => `${name}${at}`);
   const apart = align(far('a'), [...far('b'), 'end']);
   assert.equal(apart.by, 'limit');
@@ -71,4 +77,34 @@ test('one inserted token leaves all others in their pairs', () => {
   const found = align(['the', 'cat', 'sat'], ['the', 'old', 'cat', 'sat']);
   assert.deepEqual(Array.from(found.a), [0, -1, 1, 2]);
   assert.deepEqual(Array.from(found.b), [0, 1, 2, 3]);
+});
+
+test('what is said of an alignment is how it came about', () => {
+  const words = ['the', 'cat', 'sat'];
+  const other = ['the', 'dog', 'sat'];
+  const of = (a: string[], b: string[], wanted: 'tokens' | 'position', lengths = [3, 3]) =>
+    alignMaps([lengths[0]!, lengths[1]!], a, b, wanted);
+  const said = (...axes: Alignment[]) => alignmentSentence(...axes);
+  for (const wanted of ['tokens', 'position'] as const) {
+    assert.equal(said(of(words, [...words], wanted)), '');
+    // A map whose tokens are not known is not called one of another text.
+    for (const [a, b] of [
+      [[], []],
+      [words, []],
+      [words.slice(1), other],
+    ] as [string[], string[]][]) {
+      const pairs = of(a, b, wanted);
+      assert.deepEqual([pairs.by, Array.from(pairs.b)], ['unknown', [0, 1, 2]]);
+      assert.ok(isAsStored(pairs));
+      assert.match(said(pairs), /^The tokens of A or B are not stored; equal positions stand/);
+    }
+  }
+  assert.match(said(of(words, other, 'tokens')), /^The texts differ; equal tokens stand/);
+  assert.equal(isAsStored(of(words, other, 'tokens')), false);
+  const placed = of(words, other, 'position');
+  assert.match(said(placed), /^The texts differ; equal positions stand/);
+  assert.ok(isAsStored(placed));
+  assert.equal(isAsStored(of(words, ['the'], 'position', [3, 1])), false);
+  // Rows and columns of one text need no more than one sentence.
+  assert.equal(said(placed, placed), said(placed));
 });
