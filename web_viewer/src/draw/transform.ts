@@ -1,5 +1,7 @@
 /** What is drawn of a weight: itself, without the first token, or weighted by its value. */
 
+import { restFactor } from '../format/rest';
+
 export interface Transform {
   /** Weights on key 0 are left out and rows made to sum to one again. */
   hideFirst: boolean;
@@ -16,9 +18,6 @@ export function sinkFactors(
 ): Float32Array {
   return Float32Array.from(sink, (mass, row) => restFactor(1 - mass - (learned?.[row] ?? 0)));
 }
-
-/** The factor that makes what is left of a row sum to one. */
-export const restFactor = (left: number): number => (left > 1e-6 ? 1 / left : NaN);
 
 /** Whether nothing is left of a row without its first key. */
 export const nothingLeft = ({ rowFactor }: Transform, row: number): boolean =>

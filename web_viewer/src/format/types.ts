@@ -114,6 +114,17 @@ export interface MapInfo {
   fault: string | null;
 }
 
+/** The map of one layer of one of several prompts, and the tokens along it. */
+export interface PromptMap {
+  id: string;
+  /** null where the prompt has no map of this layer. */
+  map: Pick<MapInfo, 'shape' | 'heads' | 'queryPositions' | 'keyPositions'> | null;
+  queries: readonly string[];
+  keys: readonly string[];
+  /** How many tokens it has, as the list of prompts says it. */
+  length: string;
+}
+
 /** Statistics of all heads of one stack of one prompt. */
 export interface StackData {
   stack: StackName;

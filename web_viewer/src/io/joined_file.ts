@@ -103,6 +103,11 @@ export class JoinedFile implements RunReader {
     return this.#parts[part]!.file.origin(path, row - this.#begins[part]!);
   }
 
+  place(path: string): { file: number; path: string } {
+    const { file, path: own } = this.#find(path);
+    return file.place(own);
+  }
+
   async close(): Promise<void> {
     await Promise.all(this.#parts.map(({ file }) => file.close()));
   }

@@ -18,6 +18,38 @@ export interface LinesOfText {
   separator: string;
 }
 
+/** Where the map of a head of one prompt lies, and what becomes of its weights. */
+export interface MapOfPrompt {
+  /** Number of the file at the worker. */
+  file: number;
+  path: string;
+  index: number;
+  /** Sums of all of its rows without their first key, where that is left out; else null. */
+  rests: Float64Array | null;
+  /** A factor for each of its keys, or null. */
+  keyFactor: Float32Array | null;
+}
+
+/** Sums over the prompts so far: how many each row has, and means and squares of every cell. */
+export interface Moments {
+  counts: Uint32Array;
+  means: Float64Array;
+  squares: Float64Array;
+}
+
+export interface MomentsArguments {
+  maps: MapOfPrompt[];
+  region: { row: number; rows: number; column: number; columns: number };
+  before: Moments | null;
+}
+
+export interface RestSums {
+  path: string;
+  index: number;
+  rows: number;
+  columns: number;
+}
+
 /** What can be asked, and what comes back. */
 export interface Operations {
   open: { args: { source: Source }; result: { size: number } };
@@ -32,6 +64,9 @@ export interface Operations {
   texts: { args: { path: string; slab?: Slab }; result: TextData };
   /** Rows of numbers as lines of text: of no file, but too slow for the page. */
   lines: { args: LinesOfText; result: { values: Uint8Array } };
+  rests: { args: RestSums; result: { values: Float64Array } };
+  /** Cells of some maps, which may be of several files, added to what was summed before. */
+  moments: { args: MomentsArguments; result: Moments };
 }
 
 export type OperationName = keyof Operations;

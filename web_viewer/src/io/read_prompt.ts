@@ -50,7 +50,7 @@ export async function readTokens(
   };
 }
 
-async function readMap(
+export async function readMap(
   file: Reading,
   path: string,
   layer: number,
@@ -316,6 +316,30 @@ export async function readPromptGroups(file: Reading, ids: string[]): Promise<Pr
 }
 
 const cell = (attributes: Attributes, name: string) => attributes[name] ?? '';
+
+/** “18”, or “7+9” of a source and a target. */
+export const lengthWords = (lengths: readonly number[]): string => lengths.join('+');
+
+/** How many tokens every prompt has. */
+export async function readLengths(
+  file: Reading,
+  ids: readonly string[],
+  packed: boolean,
+): Promise<string[]> {
+  if (packed) {
+    const { values } = await file.numbers('/offsets');
+    return ids.map((_, at) => `${(values[at + 1] ?? 0) - (values[at] ?? 0)}`);
+  }
+  return Promise.all(
+    ids.map(async (id) => {
+      const path = `/prompts/${id}/tokens`;
+      const twoSided = (await file.names(path)).includes('source');
+      const paths = twoSided ? [`${path}/source`, `${path}/target`] : [path];
+      const infos = await Promise.all(paths.map((at) => file.describe(`${at}/text`)));
+      return lengthWords(infos.map((info) => info?.shape[0] ?? 0));
+    }),
+  );
+}
 
 /** Statistics of every head on many prompts, [prompt][layer][head][statistic]. */
 export interface PromptStats {

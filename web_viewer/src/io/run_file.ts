@@ -32,6 +32,8 @@ export interface RunReader extends Reading {
   readonly size: number;
   list(path: string): Promise<NodeList>;
   origin(path: string, row?: number): Origin;
+  /** The file at the worker that holds a path, and what it is called there. */
+  place(path: string): { file: number; path: string };
   close(): Promise<void>;
 }
 
@@ -56,6 +58,10 @@ export class RunFile implements RunReader {
 
   origin(path: string, row?: number): Origin {
     return row === undefined ? { file: this.name, path } : { file: this.name, path, row };
+  }
+
+  place(path: string): { file: number; path: string } {
+    return { file: this.id, path };
   }
 
   close(): Promise<void> {

@@ -5,6 +5,7 @@ import { IoError } from './errors';
 import { startHdf5 } from './hdf5_module';
 import type { FromWorker, Operations, Request, Source, ToWorker } from './protocol';
 import { linesOfText } from './lines';
+import { addMaps, restSums } from './moments';
 import { RequestQueue } from './queue';
 import { Hdf5Reader } from './reader';
 
@@ -44,6 +45,10 @@ function answer(hdf5: Hdf5Reader, request: Request): unknown {
       return { heap: hdf5.heapBytes, blocks: hdf5.cache.bytes };
     case 'lines':
       return { values: linesOfText(request.args as Operations['lines']['args']) };
+    case 'rests':
+      return { values: restSums(hdf5, file, request.args as Operations['rests']['args']) };
+    case 'moments':
+      return addMaps(hdf5, request.args as Operations['moments']['args']);
     default: {
       const { path, slab } = request.args as Operations['numbers']['args'];
       if (name === 'describe') return hdf5.has(file, path) ? hdf5.describe(file, path) : null;
@@ -54,8 +59,9 @@ function answer(hdf5: Hdf5Reader, request: Request): unknown {
 
 /** Buffers of the answer move to the page instead of being copied. */
 function transferables(value: unknown): Transferable[] {
-  const values = (value as { values?: { buffer?: ArrayBuffer } } | null)?.values;
-  return values?.buffer instanceof ArrayBuffer ? [values.buffer] : [];
+  return Object.values(value ?? {}).flatMap((part: unknown) =>
+    ArrayBuffer.isView(part) && part.buffer instanceof ArrayBuffer ? [part.buffer] : [],
+  );
 }
 
 function step(): void {

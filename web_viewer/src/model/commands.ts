@@ -12,6 +12,32 @@ export function h5pyMap(file: string, path: string, head: number): string {
   ].join('\n');
 }
 
+/** The same map of several prompts, and its mean or spread over them. */
+export function h5pyMeans(
+  maps: readonly { file: string; path: string }[],
+  head: number,
+  spread: boolean,
+): string {
+  const files = [...new Set(maps.map(({ file }) => file))];
+  const prompts = (of: string) =>
+    maps
+      .filter(({ file }) => file === of)
+      .map(({ path }) => quote(path.split('/')[2] ?? ''))
+      .join(', ');
+  const name = maps[0]?.path.split('/').slice(3).join('/') ?? '';
+  return [
+    'import h5py, numpy as np',
+    'maps = []',
+    ...files.flatMap((file) => [
+      `with h5py.File(${quote(file)}) as f:`,
+      `    maps += [f["prompts"][p][${quote(name)}][${head}] for p in [${prompts(file)}]]`,
+    ]),
+    spread
+      ? 'spread = np.std(maps, axis=0, ddof=1, dtype="f8")  # [query, key]'
+      : 'mean = np.mean(maps, axis=0, dtype="f8")  # [query, key]',
+  ].join('\n');
+}
+
 /** `row` is the prompt of a packed file, null where the dataset is of one prompt. */
 export function h5pyStatistic(
   file: string,

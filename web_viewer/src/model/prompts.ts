@@ -6,17 +6,28 @@ export interface PromptRows {
   columns: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Indices of prompts that contain every word, in their text or in any column. */
+/** What `name:value` asks for, where there is a column of that name: exactly this value of it. */
+function askedOf({ columns }: PromptRows, word: string): ((at: number) => boolean) | null {
+  const [, asked, value] = /^(.+?):(.+)$/.exec(word) ?? [];
+  const name = Object.keys(columns).find((column) => column.toLowerCase() === asked);
+  const column = name === undefined ? undefined : columns[name];
+  if (!column) return null;
+  return (at) => column[at]?.toLowerCase() === value;
+}
+
+/** Indices of prompts that contain every word, in their text or in any column; `tokens:18` asks
+ *  for a value of one column. */
 export function findPrompts(rows: PromptRows, wanted: string): number[] {
   const words = wanted.toLowerCase().split(/\s+/).filter(Boolean);
   const columns = Object.values(rows.columns);
+  const exact = words.map((word) => askedOf(rows, word));
   return rows.ids
     .map((_, at) => at)
     .filter((at) => {
       if (words.length === 0) return true;
       const all = [rows.ids[at], rows.texts[at], ...columns.map((column) => column[at])];
       const haystack = all.join('\n').toLowerCase();
-      return words.every((word) => haystack.includes(word));
+      return words.every((word, i) => exact[i]?.(at) ?? haystack.includes(word));
     });
 }
 

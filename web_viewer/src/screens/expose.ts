@@ -4,10 +4,9 @@ import { figureLayout } from '../draw/figure';
 import { edges } from '../state/edges';
 import { figureContent } from './head_map';
 import { extent, viewport } from '../state/focus';
-import { shownValue } from '../state/cells';
+import { plainValue, shownValue } from '../state/cells';
 import { mapScale } from '../state/colors';
 import { comparedCell, pairedShape } from '../state/compare';
-import { storedValue } from '../state/map';
 import { currentState } from '../state/view';
 import { table } from '../state/heads';
 import { points } from '../state/selection';
@@ -46,8 +45,9 @@ export function exposeForTests(): void {
         ys: Array.from(points.value.ys ?? []),
       },
     }),
-    /** The stored value of a cell of the map on screen; null while it is being read. */
-    value: (query: number, key: number) => storedValue(query, key),
+    /** The stored value of a cell of the map on screen, or over prompts what is drawn of it; null
+     *  while it is being read. */
+    value: (query: number, key: number) => plainValue(query, key),
     /** What is drawn of a cell, of words or rescaled; null while unknown, or masked. */
     shown: (row: number, column: number) => shownValue(row, column),
     /** Rows and columns of a comparison, and one cell of it. */

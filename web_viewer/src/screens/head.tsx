@@ -8,8 +8,9 @@ import { modelName } from '../model/join';
 import { found, stepFound } from '../state/focus';
 import { table } from '../state/heads';
 import { screenKeys } from '../state/keys';
-import { hasLayerRange } from '../state/colors';
+import { hasLayerRange, isSpread } from '../state/colors';
 import { blendName, drawnMaps, headMap, isBlend } from '../state/map';
+import { canHideFirst, means, wantsMeans } from '../state/map_means';
 import { currentRows } from '../state/rows';
 import { chosenPromptsWords } from '../state/effect_prompts';
 import { shownHead, stepHead } from '../state/selection';
@@ -21,6 +22,7 @@ import { BlendBanner } from './head_blend';
 import { exportPng } from './head_export';
 import { HeadLines } from './head_lines';
 import { HeadMap } from './head_map';
+import { MeansPick, MeansSentence, NoMeanNote } from './head_means';
 import { HeadText } from './head_text';
 import { effectSentence, rangeTitle, verdictWords } from './head_words';
 import { NoMap } from './no_map';
@@ -31,7 +33,7 @@ function Banner({ index }: { index: number }) {
   const run = mainRun.value!;
   return (
     <p class="banner">
-      <strong>Attention is not effect.</strong>{' '}
+      <strong>Attention is not effect.</strong> <MeansSentence />
       {effect ? (
         <>
           For head {nameOf(table.value.heads[index]!)},{' '}
@@ -69,7 +71,7 @@ const BLENDS: Record<string, string> = { mean: 'Mean', largest: 'Largest' };
 /** What the ends of the colours stand for, and the choice of coarse levels where they are seen. */
 function RangePick() {
   const fixed = view.domain.value === 'fixed';
-  const weighed = view.valueWeighted.value;
+  const weighed = view.valueWeighted.value || isSpread.value;
   const [low = 0, high = 1] = view.range.value;
   const end = (at: number, value: string) => {
     const next = [low, high];
@@ -96,7 +98,7 @@ function RangePick() {
         label="Range"
         hideLabel
         title="What the strongest colour stands for"
-        // Weighed by value, one is no bound.
+        // Weighed by value, one is no bound; a spread is far below it.
         value={weighed && view.domain.value !== 'fixed' ? 'head' : view.domain.value}
         options={[
           ...(weighed ? [] : [{ value: 'unit', label: '0 – 1' }]),
@@ -175,9 +177,13 @@ function Toolbar() {
       />
       <Check
         label="hide first token"
-        title="Leave out what goes to the first token and rescale the rest of each row to sum to one (k)"
+        title="Leave out what goes to the first token and rescale the rest of each row to sum to one; over prompts in each of them, before the mean (k)"
         checked={!view.sink.value}
-        disabled={isBlend.value || (rows !== null && !rows.columns.has('sink'))}
+        disabled={
+          isBlend.value ||
+          (wantsMeans.value && !canHideFirst.value) ||
+          (rows !== null && !rows.columns.has('sink'))
+        }
         onChange={(hide) => choose({ sink: !hide })}
       />
       <Check
@@ -189,11 +195,17 @@ function Toolbar() {
       />
       <Check
         label="words"
-        title="Merge the pieces of each word: sums over keys, means over queries (w)"
+        title={
+          means.value
+            ? 'Prompts have different words, so that means over prompts are of tokens'
+            : 'Merge the pieces of each word: sums over keys, means over queries (w)'
+        }
         checked={view.words.value}
+        disabled={means.value !== null}
         onChange={(words) => choose({ words })}
       />
-      {view.tray.value.length > 1 && view.view.value === 'map' && (
+      <MeansPick />
+      {view.tray.value.length > 1 && view.view.value === 'map' && !wantsMeans.value && (
         <Pick
           label={`Tray (${view.tray.value.length})`}
           title="The mean, or the largest, of the stored maps of the heads in the tray (h)"
@@ -254,6 +266,7 @@ export function HeadScreen() {
     <div class="head-screen">
       <Toolbar />
       {isBlend.value ? <BlendBanner /> : <Banner index={index} />}
+      <NoMeanNote />
       <div class="columns head-columns">
         <div class="stage">{needsMap && !headMap.value ? <NoMap /> : <View />}</div>
         <HeadAside index={index} />

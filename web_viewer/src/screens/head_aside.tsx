@@ -1,6 +1,7 @@
 /** Beside a head's map: where one looks, what is stored there, and what is known of the head. */
 
-import { h5pyMap } from '../model/commands';
+import { pathIn } from '../io/read_same_map';
+import { h5pyMap, h5pyMeans } from '../model/commands';
 import { nameOf, type Column } from '../model/heads';
 import { countWords } from '../model/effect_prompts';
 import { labelsOf } from '../model/labels';
@@ -11,11 +12,12 @@ import { chosenPrompts } from '../state/effect_prompts';
 import { crosshair, keyTexts, queryAt, queryTexts } from '../state/focus';
 import { table } from '../state/heads';
 import { headMap, isBlend } from '../state/map';
+import { means } from '../state/map_means';
 import { promptStats, promptTable, showsMeans } from '../state/prompts';
 import { currentRows } from '../state/rows';
 import { shownHead, statistic, toggleTray } from '../state/selection';
 import { choose, view } from '../state/view';
-import { mainRun } from '../state/workspace';
+import { mainRun, prompt } from '../state/workspace';
 import { Fold, Snippet } from '../ui/controls';
 import { ExportMenu } from './head_export';
 import { Minimap } from './head_minimap';
@@ -26,7 +28,8 @@ import { HeadNote } from './notes';
 function StrongestKeys() {
   const rows = currentRows.value;
   const query = crosshair.value ? queryAt(crosshair.value.row) : view.queries.value[0];
-  if (isBlend.value || !rows?.topIndex || !rows.topValue || query === undefined) return null;
+  if (isBlend.value || means.value || !rows?.topIndex || !rows.topValue || query === undefined)
+    return null;
   const list: { key: number; weight: number }[] = [];
   for (let i = 0; i < Math.min(5, rows.topCount); ++i) {
     const key = rows.topIndex[query * rows.topCount + i] ?? -1;
@@ -68,7 +71,8 @@ function Statistics({ index, kind }: { index: number; kind: Column['kind'] }) {
     return !Number.isNaN(value) && !(id === 'learned_sink' && value === 0);
   });
   if (rows.length === 0) return null;
-  const here = showsMeans.value ? 'Means over prompts' : 'Over all rows of this prompt';
+  const one = means.value ? safeText(prompt.value?.id ?? '', 40) : 'this prompt';
+  const here = showsMeans.value ? 'Means over prompts' : `Over all rows of ${one}`;
   const of = isBlend.value ? `Head ${nameOf(shownHead.value!)}: ` : '';
   const title = of + (kind === 'measure' ? measuresOn() : here);
   return (
@@ -138,6 +142,11 @@ export function HeadAside({ index }: { index: number }) {
   const map = headMap.value;
   const name = nameOf(head);
   const readLines = () => {
+    const of = means.value;
+    if (of) {
+      const places = of.ids.map((id) => run.file.origin(pathIn(of.at.map.path, id)));
+      return h5pyMeans(places, of.at.index, view.over.value === 'sd');
+    }
     const { file, path } = run.file.origin(map!.map.path);
     return h5pyMap(file, path, map!.index);
   };
@@ -166,7 +175,7 @@ export function HeadAside({ index }: { index: number }) {
       <TopPrompts />
       <HeadNote key={name} head={name} />
       {map && (
-        <Fold title="Read this map with h5py">
+        <Fold title={means.value ? 'Read these maps with h5py' : 'Read this map with h5py'}>
           <Snippet text={readLines()} what="Code" />
         </Fold>
       )}

@@ -11,12 +11,12 @@ import { short } from '../model/numbers';
 import { safeText } from '../model/tokens';
 import { storedWords } from '../model/warnings';
 import {
+  changes,
   dataVersion,
   emptyRows,
   isMerged,
   maskRule,
   shownValue,
-  transform,
   transformPending,
 } from '../state/cells';
 import { mapScale, scaleWords } from '../state/colors';
@@ -24,8 +24,10 @@ import { download, downloadSvg, svgPen } from '../state/export';
 import type { TableFormat } from '../state/export_map';
 import { extent, keyPieces, queryPieces, selectedColumns, selectedRows } from '../state/focus';
 import { blendName, drawnMaps, headMap, isBlend, pool } from '../state/map';
+import { means, meansName } from '../state/map_means';
 import { restSums } from '../state/row_sums';
 import { arrivals } from '../state/tiles';
+import { view } from '../state/view';
 import { say, mainRun, prompt, stack } from '../state/workspace';
 import { copyText, Pick } from '../ui/controls';
 import { figureContent, painter } from './head_map';
@@ -36,10 +38,12 @@ const CAPTION = 58;
 function captionLines(): [string, string] {
   const run = mainRun.peek()!;
   const { head, map } = headMap.peek()!;
-  const means = drawnMaps.peek().map((drawn) => nameOf(drawn.head));
+  const heads = drawnMaps.peek().map((drawn) => nameOf(drawn.head));
   const what =
-    means.length > 1 ? `${blendName()} of heads ${means.join(', ')}` : `head ${nameOf(head)}`;
-  const text = safeText(prompt.peek()?.text ?? '', 90);
+    heads.length > 1 ? `${blendName()} of heads ${heads.join(', ')}` : `head ${nameOf(head)}`;
+  const text = means.peek()
+    ? `${meansName()}${view.promptFilter.peek() && ` with ${safeText(view.promptFilter.peek(), 60)}`}`
+    : safeText(prompt.peek()?.text ?? '', 90);
   const scale = mapScale.peek();
   const words = scaleWords.peek() && ` (${scaleWords.peek()})`;
   return [
@@ -186,12 +190,12 @@ function drawnNumber(row: number, column: number): number | null {
 
 /** What was done to the stored weights. */
 function shownModes() {
-  const { hideFirst, keyFactor } = transform.peek();
-  const sums = restSums.peek() ? 'sums of stored rows' : 'statistics of rows';
+  const { hideFirst, weighed } = changes.peek();
+  const sums = restSums.peek() || means.peek() ? 'sums of stored rows' : 'statistics of rows';
   return {
     first_token: hideFirst ? 'left out' : 'kept',
     rows_rescaled_by: hideFirst ? sums : null,
-    weighed_by_value: keyFactor !== null,
+    weighed_by_value: weighed,
     words: isMerged.peek() ? 'sums over keys, means over queries' : null,
   };
 }
@@ -214,6 +218,7 @@ async function exportJson(): Promise<void> {
   }
   const name = `${seenName()}.json`;
   const text = prompt.peek()?.text ?? '';
+  const of = means.peek();
   const maps = drawnMaps.peek().map((drawn) => nameOf(drawn.head));
   const values = rows.map((row) => columns.map((column) => drawnNumber(row, column)));
   if (values.some((line) => line.includes(null))) {
@@ -240,8 +245,9 @@ async function exportJson(): Promise<void> {
       weights_sha256: model.weights_sha256,
       tokenizer_sha256: model.tokenizer_sha256,
     },
-    prompt: { id: prompt.peek()?.id, text, sha256: await sha256(text) },
-    dataset: at.map.path,
+    prompt: of ? null : { id: prompt.peek()?.id, text, sha256: await sha256(text) },
+    over_prompts: of && { is: view.over.peek(), prompts: of.ids },
+    dataset: of ? at.map.path.replace(/^\/prompts\/[^/]+/, '/prompts/*') : at.map.path,
     index: at.index,
     stored_as: at.map.mapDtype,
     heads: maps,
@@ -249,8 +255,8 @@ async function exportJson(): Promise<void> {
     shown: shownModes(),
     queries: queries.map(each),
     keys: keys.map(each),
-    query_tokens: queries.map((list) => each(list.map((q) => queryPieces.peek()[q] ?? ''))),
-    key_tokens: keys.map((list) => each(list.map((k) => keyPieces.peek()[k] ?? ''))),
+    query_tokens: queries.map((list) => each(list.map((q) => queryPieces.peek()[q] ?? null))),
+    key_tokens: keys.map((list) => each(list.map((k) => keyPieces.peek()[k] ?? null))),
     values,
   };
   // What is not a number has no place in JSON otherwise.

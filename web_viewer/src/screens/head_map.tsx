@@ -30,6 +30,7 @@ import {
 } from '../state/focus';
 import { screenKeys } from '../state/keys';
 import {
+  changes,
   dataVersion,
   emptyRows,
   isMerged,
@@ -41,9 +42,10 @@ import {
   shownValue,
   transform,
 } from '../state/cells';
-import { colorVersion, mapScale, mapTable } from '../state/colors';
+import { colorVersion, isSpread, mapScale, mapTable } from '../state/colors';
 import { faultyRows, firstMissing } from '../state/faults';
 import { headMap, pool, prefetchNext, preview } from '../state/map';
+import { means, meansName, meansProgress, noMeanWords, wantsMeans } from '../state/map_means';
 import { currentRows } from '../state/rows';
 import { canSumRows } from '../state/row_sums';
 import { isRaw, shownMargins } from '../state/margins';
@@ -84,7 +86,8 @@ function profiles(rows: number, columns: number) {
   const { largest, sums } = marginsAlong();
   return {
     rowProfile: largest ? { values: largest, least: 0, caption: 'largest' } : null,
-    columnProfile: sums ? { values: sums, least: 0, caption: 'sum' } : null,
+    // A sum of spreads is none of sums.
+    columnProfile: sums && !isSpread.value ? { values: sums, least: 0, caption: 'sum' } : null,
   };
 }
 
@@ -107,7 +110,7 @@ export function figureContent() {
     view: viewport.value,
     shape: { rows, columns, levels: shownLevels.value },
     tiles: shownTile,
-    preview: transform.value === RAW && !isMerged.value ? preview.value : null,
+    preview: isRaw.value && !isMerged.value ? preview.value : null,
     style: {
       data: dataVersion.value,
       colors: colorVersion.value,
@@ -136,14 +139,28 @@ const range = (a: number, b: number): number[] => {
   return Array.from({ length: Math.min(MAX_SELECTED, high - low + 1) }, (_, i) => low + i);
 };
 
+/** Of how many prompts the picture is, and how much of them is read. */
+function meansParts(): string[] {
+  if (!wantsMeans.value || noMeanWords.value !== '') return [];
+  if (!means.value) return ['looking at the prompts found; this is the map of one'];
+  const progress = meansProgress.value;
+  return [
+    meansName(),
+    ...(progress ? [`${progress.done} of ${progress.total} maps read (Esc stops)`] : []),
+  ];
+}
+
 /** What the picture reduces, leaves out or cannot show. */
 function reportParts(done: DrawReport): string[] {
-  const parts: string[] = [];
+  const parts = meansParts();
   const what = pool.value === 'mean' ? 'mean' : 'largest';
   if (done.tooLarge) {
     parts.push('too large to be read at once, and the file has no coarser levels: zoom in');
   }
-  parts.push(...waitingWords([mainRun.value!.file], done));
+  if (!means.value) parts.push(...waitingWords([mainRun.value!.file], done));
+  else if (done.waiting > 0 && !meansProgress.value) {
+    parts.push(`${plural(done.waiting, 'tile')} could not be read`);
+  }
   if (done.level > 1) {
     parts.push(`level ×${done.level} (${what} of ${done.level} × ${done.level} cells)`);
   }
@@ -155,7 +172,7 @@ function reportParts(done: DrawReport): string[] {
   if (faulty > 0) parts.push(`${plural(faulty, 'row')} not summing to 1`);
   const empty = emptyRows.value?.reduce((sum, mark) => sum + mark, 0) ?? 0;
   if (empty > 0) parts.push(`${plural(empty, 'row')} all on the first token (hatched)`);
-  if (transform.value.keyFactor) {
+  if (changes.value.weighed) {
     parts.push(`weight × length of value, up to ${short(mapScale.value.high)}`);
   }
   if (transform.value.hideFirst && !canSumRows.value) {
@@ -186,7 +203,7 @@ export function HeadMap() {
     firstMissing.value = done.firstMissing;
     const parts = reportParts(done);
     report.value = parts.join(' · ');
-    if (done.waiting === 0 && !done.tooLarge) prefetchNext();
+    if (done.waiting === 0 && !done.tooLarge && !wantsMeans.value) prefetchNext();
   }, []);
 
   useEffect(() => {
@@ -276,5 +293,6 @@ function mapLabel(): string {
   const at = cross
     ? `, at query ${queryAt(cross.row)} ${queryLabels.value[cross.row] ?? ''}, key ${keyAt(cross.column)}`
     : '';
-  return `Attention map of head ${head.layer}.${head.head}, ${rows} queries by ${columns} keys${at}`;
+  const of = means.value ? ` (${meansName()})` : '';
+  return `Attention map of head ${head.layer}.${head.head}${of}, ${rows} queries by ${columns} keys${at}`;
 }

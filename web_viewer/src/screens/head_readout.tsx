@@ -5,7 +5,17 @@ import { RAW } from '../draw/transform';
 import { holderOf } from '../model/axis';
 import { exact, plural, short } from '../model/numbers';
 import { positionOf } from '../model/positions';
-import { isMerged, maskRule, queryAxis, shownValue, transform } from '../state/cells';
+import {
+  changes,
+  isMerged,
+  maskRule,
+  momentsAt,
+  plainValue,
+  queryAxis,
+  shownValue,
+  transform,
+  type CellMoments,
+} from '../state/cells';
 import { scaleWords } from '../state/colors';
 import { faultyRows, firstMissing } from '../state/faults';
 import {
@@ -22,9 +32,34 @@ import {
   setViewport,
   viewport,
 } from '../state/focus';
-import { blendName, isBlend, storedValue } from '../state/map';
+import { blendName, isBlend } from '../state/map';
+import { means, meansName } from '../state/map_means';
 import { arrivals } from '../state/tiles';
 import { choose, view } from '../state/view';
+
+function storedName(): string {
+  if (means.value) return meansName();
+  return isBlend.value ? `${blendName()} of stored` : 'stored weight';
+}
+
+/** The other number of a cell over prompts, and of how many it is where some have nothing left. */
+function Moments({ mean, deviation, count }: CellMoments) {
+  const spread = view.over.value === 'sd';
+  return (
+    <>
+      <tr>
+        <th scope="row">{spread ? 'mean' : 'sd'}</th>
+        <td class="value">{short(spread ? mean : deviation, 4)}</td>
+      </tr>
+      {count < (means.value?.ids.length ?? 0) && (
+        <tr>
+          <th scope="row">rows left</th>
+          <td>of {plural(count, 'prompt')}; in the others all is on the first token</td>
+        </tr>
+      )}
+    </>
+  );
+}
 
 /** What stands under the crosshair, with the number as it is stored. */
 export function Readout() {
@@ -33,7 +68,8 @@ export function Readout() {
   if (view.view.value !== 'map') return null;
   if (!cross) return <p class="small">Point at the map, or click to hold the crosshair.</p>;
   const { row, column } = cross;
-  const stored = isMerged.value ? null : storedValue(row, column);
+  const stored = isMerged.value ? null : plainValue(row, column);
+  const both = momentsAt(row, column);
   const shown = shownValue(row, column);
   const changed = isMerged.value || transform.value !== RAW;
   const [queries, keys] = [queriesAt(row), keysAt(column)];
@@ -43,23 +79,24 @@ export function Readout() {
       <tbody>
         <tr title={queryWhole(row)}>
           <th scope="row">query {range(queries)}</th>
-          <td>{queryLabels.value[row]}</td>
+          <td>{means.value ? queryWhole(row) : queryLabels.value[row]}</td>
         </tr>
         <tr title={keyWhole(column)}>
           <th scope="row">key {range(keys)}</th>
-          <td>{keyLabels.value[column]}</td>
+          <td>{means.value ? keyWhole(column) : keyLabels.value[column]}</td>
         </tr>
         {!isMerged.value && (
           <tr>
-            <th scope="row">{isBlend.value ? `${blendName()} of stored` : 'stored weight'}</th>
+            <th scope="row">{storedName()}</th>
             <td class="value">{stored === null ? '…' : exact(stored)}</td>
           </tr>
         )}
+        {both && <Moments {...both} />}
         {masked && (
           <tr>
             <th scope="row" />
             <td>
-              {transform.value.hideFirst && keys[0] === 0
+              {changes.value.hideFirst && keys[0] === 0
                 ? 'left out, as asked'
                 : 'masked: the query cannot see this key'}
             </td>

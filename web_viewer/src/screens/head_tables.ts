@@ -4,7 +4,7 @@ import type { Region } from '../draw/merge';
 import { RAW } from '../draw/transform';
 import { firstPosition, plainAxis, positionsAt, spanOf, type Axis } from '../model/axis';
 import { nameOf } from '../model/heads';
-import { isMerged, keyAxis, maskRule, queryAxis, transform } from '../state/cells';
+import { changes, isMerged, keyAxis, maskRule, queryAxis, transform } from '../state/cells';
 import { csvField } from '../state/export';
 import {
   mapTable,
@@ -12,35 +12,41 @@ import {
   type TableCells,
   type TableFormat,
   type TableOptions,
+  type TableSource,
 } from '../state/export_map';
 import { keyLabels, keyTexts, queryLabels, queryTexts, viewport } from '../state/focus';
 import { blendName, drawnMaps, headMap } from '../state/map';
+import { means, meansName, unchanged } from '../state/map_means';
+import { view } from '../state/view';
 import { mainRun, prompt } from '../state/workspace';
 
 /** More heads than this would make a name too long. */
 const MAX_NAMED = 6;
 
-/** File, prompt and head, or the heads that one map is made of. */
+/** File, prompt (or how many, and what is made of them) and head, or the heads that one map is made of. */
 export function baseName(): string {
   const file = mainRun.peek()?.summary.name.replace(/\.h5$/, '') ?? 'map';
   const heads = drawnMaps.peek().map(({ head }) => nameOf(head));
   const several = heads.length > MAX_NAMED ? `${heads.length}-heads` : heads.join('-');
   const which = heads.length > 1 ? `${blendName()}-of-${several}` : several;
-  return `${file}-${prompt.peek()?.id}-${which}`;
+  const of = means.peek() ? meansName().replaceAll(' ', '-') : prompt.peek()?.id;
+  return `${file}-${of}-${which}`;
 }
 
 /** What was done to the stored weights, as part of a name. */
 export function seenName(): string {
-  const { hideFirst, keyFactor } = transform.peek();
+  const { hideFirst, weighed } = changes.peek();
   const modes = ['seen'];
   if (isMerged.peek()) modes.push('words');
   if (hideFirst) modes.push('without-first');
-  if (keyFactor) modes.push('by-value');
+  if (weighed) modes.push('by-value');
   return `${baseName()}-${modes.join('-')}`;
 }
 
 /** Cells for a table, and what its rows and columns are called. */
 export interface Table {
+  /** Whether it is of weights as they are stored. */
+  stored: boolean;
   cells: TableCells;
   region: Region;
   queries: readonly string[];
@@ -60,6 +66,7 @@ export function seenTable(): Table {
   const [row, height] = spanSeen(rows, see.y, see.height);
   const [column, width] = spanSeen(columns, see.x, see.width);
   return {
+    stored: false,
     cells: { rows, columns, transform: transform.peek(), mask: maskRule.peek() },
     region: { row, rows: height, column, columns: width },
     queries: queryLabels.peek(),
@@ -85,6 +92,7 @@ export function storedTable(whole: 'whole' | 'in view'): Table {
   const labels = (axis: Axis, texts: readonly string[]) =>
     Array.from({ length: axis.count }, (_, at) => texts[firstPosition(axis, at)] ?? '');
   return {
+    stored: true,
     cells: { rows, columns, transform: RAW, mask: null },
     region,
     queries: labels(rows, queryTexts.peek()),
@@ -129,9 +137,17 @@ function tableOptions(table: Table, format: TableFormat): TableOptions {
   };
 }
 
+/** Over prompts, stored weights are averaged as they are, and what is seen as it is drawn. */
+function sourceOf({ stored }: Table): TableSource {
+  const of = means.peek();
+  if (!of) return { maps: drawnMaps.peek() };
+  const kind = view.over.peek() === 'sd' ? 'deviation' : 'mean';
+  return { means: stored ? unchanged(of) : of, kind };
+}
+
 export async function tableOf(table: Table, format: TableFormat): Promise<Blob | null> {
   const run = mainRun.peek();
   const { cells, region } = table;
   if (!run || !mayWrite(region, format)) return null;
-  return mapTable(run.file, drawnMaps.peek(), cells, region, tableOptions(table, format));
+  return mapTable(run.file, sourceOf(table), cells, region, tableOptions(table, format));
 }

@@ -1,6 +1,7 @@
 /** Every screen but the first, and what only they need: fetched when the page is on screen. */
 
 import { followCompare } from '../state/compare';
+import { followMapMeans } from '../state/map_means';
 import { screenKeys } from '../state/keys';
 import { CausalScreen } from './causal';
 import { CompareScreen } from './compare';
@@ -19,6 +20,7 @@ export const laterScreens = {
 };
 
 followCompare();
+followMapMeans();
 exposeForTests();
 screenKeys.set('x', () => {
   swapSides();

@@ -22,8 +22,9 @@ export function PromptsDrawer() {
   const noMaps = prompt.value && stack.value && stack.value.maps.length === 0;
   const details = (at: number) =>
     columns
-      .map((name) => rows.columns[name]![at])
-      .filter(Boolean)
+      .map((name) => [name, rows.columns[name]![at]])
+      .filter(([, value]) => value)
+      .map(([name, value]) => (name === 'tokens' ? `${value} tokens` : value))
       .join(' · ');
   const pickRow = (at: number) =>
     choose({ prompt: rows.ids[at]!, mean: false, zoom: [], queries: [], keys: [] });
@@ -44,6 +45,7 @@ export function PromptsDrawer() {
           type="search"
           placeholder="words in text or columns"
           aria-label="Search prompts"
+          title="Words that a text or a column contains; tokens:18 finds a value of one column"
           value={view.promptFilter.value}
           onInput={(event) => {
             adjust({ promptFilter: event.currentTarget.value });

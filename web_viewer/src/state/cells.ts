@@ -8,25 +8,28 @@ import { isMasked, type MaskRule } from '../draw/paint';
 import {
   nothingLeft,
   RAW,
-  restFactor,
   sinkFactors,
   transformBlock,
   transformed,
   type Block,
   type Transform,
 } from '../draw/transform';
+import { restFactor } from '../format/rest';
 import { endsOf, plainAxis, spanOf, wordAxis, type Axis } from '../model/axis';
 import { pick, positionOf, type Positions } from '../model/positions';
 import { wordNumbers } from '../model/words';
 import type { Tokens } from '../format/types';
 import { drawnLevels, drawnMaps, drawnTile, headMap, isBlend, storedValue } from './map';
+import { knownMeanTile, means, shownMeanTile, type MapMeans, type MeanTile } from './map_means';
 import { currentRows, type RowData } from './rows';
 import { canSumRows, restSums } from './row_sums';
+import { arrivals } from './tiles';
 import { view } from './view';
 import { mainRun, prompt, stack } from './workspace';
 
 function wordsOf(tokens: Tokens | undefined): Int32Array | null {
-  if (!view.words.value || !tokens) return null;
+  // Other prompts have other words.
+  if (!view.words.value || !tokens || means.value) return null;
   return wordNumbers(tokens, prompt.value?.text ?? '');
 }
 
@@ -81,7 +84,7 @@ function firstKeyFactors(sink: Float32Array, rows: RowData): Float32Array {
 
 /** The transform by positions, for what the file keeps of every query: strongest keys, sums. */
 export const fullTransform = computed<Transform>(() => {
-  if (isBlend.value) return RAW;
+  if (isBlend.value || means.value) return RAW;
   const rows = currentRows.value;
   const sink = rows?.columns.get('sink');
   const hideFirst = !view.sink.value && sink !== undefined;
@@ -92,7 +95,7 @@ export const fullTransform = computed<Transform>(() => {
 
 /** Whether what was asked for is drawn only when more has been read. */
 export const transformPending = computed<boolean>(() => {
-  if (isBlend.value || (view.sink.value && !view.valueWeighted.value)) return false;
+  if (isBlend.value || means.value || (view.sink.value && !view.valueWeighted.value)) return false;
   if (!currentRows.value) return true;
   return fullTransform.value.hideFirst && canSumRows.value && restSums.value === null;
 });
@@ -113,8 +116,29 @@ export const transform = computed<Transform>(() => {
 /** Whether nothing is left of a stored row without its first key. */
 const isEmptyRow = (row: number): boolean => nothingLeft(transform.value, row);
 
+/** What becomes of stored weights before they are drawn, or before they are averaged. */
+export const changes = computed<{ hideFirst: boolean; weighed: boolean }>(() => {
+  const { hideFirst, keyFactor } = transform.value;
+  return means.value ?? { hideFirst, weighed: keyFactor !== null };
+});
+
+/** Rows of which nothing is left in any prompt, as far as their tiles are here. */
+function emptyMeanRows(of: MapMeans): Uint8Array | null {
+  arrivals.value;
+  const [, rows, columns] = of.at.map.shape;
+  const marks = new Uint8Array(rows);
+  for (let row = 0; row < rows; row += TILE) {
+    const known = Array.from({ length: Math.ceil(columns / TILE) }, (_, column) =>
+      knownMeanTile(of, row / TILE, column),
+    ).find((tile) => tile && tile.counts.length > 0);
+    known?.counts.forEach((count, at) => (marks[row + at] = count === 0 ? 1 : 0));
+  }
+  return marks.includes(1) ? marks : null;
+}
+
 /** Rows that are shown of which nothing is left; null if there is none. */
 export const emptyRows = computed<Uint8Array | null>(() => {
+  if (means.value) return means.value.hideFirst ? emptyMeanRows(means.value) : null;
   if (!transform.value.rowFactor) return null;
   const axis = queryAxis.value;
   const marks = Uint8Array.from({ length: axis.count }, (_, at) => {
@@ -136,7 +160,7 @@ export const maskRule = computed<MaskRule>(() => {
     queryEnds: queries.last,
     keyPositions: keys.first,
     keyEnds: keys.last,
-    hideFirst: transform.value.hideFirst && single,
+    hideFirst: changes.value.hideFirst && single && positionOf(map?.keyPositions ?? null, 0) === 0,
     emptyRows: emptyRows.value,
   };
 });
@@ -145,6 +169,7 @@ export const maskRule = computed<MaskRule>(() => {
 export const dataVersion = computed<string>(() => {
   const at = headMap.value;
   const parts: unknown[] = [mainRun.value?.file.id, at?.map.path, at?.index];
+  if (means.value) parts.push(means.value.key, view.over.value);
   if (isBlend.value) {
     parts.push(view.trayMode.value);
     parts.push(...drawnMaps.value.map(({ map, index }) => `${map.path}.${index}`));
@@ -174,16 +199,54 @@ function mergedTile(row: number, column: number): Block | null {
   return block;
 }
 
+/** Mean or spread over prompts. */
+const ofMeans = ({ mean, deviation }: MeanTile): Block =>
+  view.over.value === 'sd' ? deviation : mean;
+
+/** The value of a cell without anything done to it; over prompts what is drawn of it. */
+export function plainValue(row: number, column: number): number | null {
+  if (!means.value) return storedValue(row, column);
+  const tile = shownMeanTile(means.value, Math.floor(row / TILE), Math.floor(column / TILE));
+  if (!tile) return null;
+  const { values, columns } = ofMeans(tile);
+  return values[(row % TILE) * columns + (column % TILE)] ?? null;
+}
+
+export interface CellMoments {
+  mean: number;
+  deviation: number;
+  /** Prompts that have something left in this row. */
+  count: number;
+}
+
+/** All that is known of a cell over prompts; null where it is masked, or not read yet. */
+export function momentsAt(row: number, column: number): CellMoments | null {
+  const of = means.value;
+  if (!of || isMasked(maskRule.value, row, column)) return null;
+  const tile = knownMeanTile(of, Math.floor(row / TILE), Math.floor(column / TILE));
+  if (!tile) return null;
+  const at = (row % TILE) * tile.mean.columns + (column % TILE);
+  return {
+    mean: tile.mean.values[at]!,
+    deviation: tile.deviation.values[at]!,
+    count: tile.counts[row % TILE] ?? of.ids.length,
+  };
+}
+
 /** A tile of what is shown, before `shownTransform`. */
 export function shownTile(level: number, row: number, column: number): Block | null {
+  if (means.value) {
+    const made = shownMeanTile(means.value, row, column);
+    return made && ofMeans(made);
+  }
   return isMerged.value ? mergedTile(row, column) : drawnTile(level, row, column);
 }
 
 export const shownTransform = computed<Transform>(() => (isMerged.value ? RAW : transform.value));
 
-/** Words have no coarser levels in a file. */
+/** Neither words nor means over prompts have coarser levels in a file. */
 export const shownLevels = computed<readonly number[]>(() =>
-  isMerged.value ? [] : drawnLevels.value,
+  isMerged.value || means.value ? [] : drawnLevels.value,
 );
 
 /** What is drawn of a cell; null if masked or unread, NaN where nothing is left of its row. */
@@ -193,7 +256,7 @@ export function shownValue(row: number, column: number): number | null {
   if (isMasked(rule, row, column)) return null;
   if (nothing) return NaN;
   if (!isMerged.value) {
-    const value = storedValue(row, column);
+    const value = plainValue(row, column);
     return value === null ? null : transformed(transform.value, value, row, column);
   }
   const block = mergedTile(Math.floor(row / TILE), Math.floor(column / TILE));

@@ -5,6 +5,7 @@ import { MAX_TILES, TILE } from '../draw/heat_map';
 import { BUCKETS, countBuckets, lookupTable, rankFromCounts, type ScaleSpec } from '../draw/scale';
 import { transformBlock, transformed, type Block } from '../draw/transform';
 import {
+  changes,
   fullTransform,
   isMerged,
   keyAxis,
@@ -12,9 +13,9 @@ import {
   shownLevels,
   shownTile,
   shownTransform,
-  transform,
 } from './cells';
 import { headMap, isBlend, pool } from './map';
+import { means, meansName } from './map_means';
 import { currentRows } from './rows';
 import { arrivals } from './tiles';
 import { view } from './view';
@@ -44,7 +45,7 @@ const headMaximum = computed<number>(() => {
   const rows = currentRows.value;
   const top = rows?.topValue;
   let most = 0;
-  if (rows && top && !isMerged.value && !isBlend.value) {
+  if (rows && top && !isMerged.value && !isBlend.value && !means.value) {
     for (let at = 0; at < top.length; ++at) {
       const row = Math.floor(at / rows.topCount);
       const value = transformed(fullTransform.value, top[at]!, row, rows.topIndex?.[at] ?? 0);
@@ -72,8 +73,11 @@ function overviewMaximum(all: boolean): number | null {
 
 /** Whether colours can run to the largest weight of a layer: only stored weights have one. */
 export const hasLayerRange = computed<boolean>(
-  () => !view.valueWeighted.value && overviewMaximum(false) !== null,
+  () => !view.valueWeighted.value && !means.value && overviewMaximum(false) !== null,
 );
+
+/** Whether the spread over prompts is drawn. */
+export const isSpread = computed<boolean>(() => means.value !== null && view.over.value === 'sd');
 
 const ends = computed<[low: number, high: number]>(() => {
   const [low = 0, high = 1] = view.range.value;
@@ -85,7 +89,8 @@ const ends = computed<[low: number, high: number]>(() => {
       if (!hasLayerRange.value) break;
       return [0, overviewMaximum(view.domain.value === 'all') ?? 1];
     case 'unit':
-      if (!view.valueWeighted.value) return [0, 1];
+      // Weighed by value one is no bound, and a spread is far below it.
+      if (!view.valueWeighted.value && !isSpread.value) return [0, 1];
       break;
     case 'head':
       break;
@@ -103,10 +108,11 @@ export const mapScale = computed<ScaleSpec>(() => ({
 /** What the numbers of the colour bar are. */
 export const scaleWords = computed<string>(() => {
   const parts: string[] = [];
-  if (view.valueWeighted.value && transform.value.keyFactor) {
+  if (means.value) parts.push(meansName());
+  if (changes.value.weighed) {
     parts.push('weight × length of value, 0 to the largest of this head');
   }
-  if (transform.value.hideFirst) parts.push('without the first token');
+  if (changes.value.hideFirst) parts.push('without the first token');
   if (isMerged.value) parts.push('words: sums over keys, means over queries');
   return parts.join('; ');
 });

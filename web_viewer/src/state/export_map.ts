@@ -11,6 +11,7 @@ import { spanOf, type Axis } from '../model/axis';
 import { bytes } from '../model/numbers';
 import { npyHeader } from './export';
 import { blended, type HeadMap } from './map';
+import { meanTile, type MapMeans } from './map_means';
 import { client, failWith, say } from './workspace';
 
 /** Which cells a table has, and what becomes of the stored weights in them. */
@@ -71,28 +72,60 @@ function bandRows(axis: Axis, row: number, end: number): number {
   return next - row;
 }
 
-/** Some rows of a table, from the stored maps. */
-async function band(
-  file: RunReader,
-  maps: readonly HeadMap[],
-  cells: TableCells,
-  region: Region,
-): Promise<Float32Array<ArrayBuffer>> {
-  const { rows, columns, transform, mask } = cells;
+/** Some rows of maps of several heads, of which one is made. */
+async function blendedRows(file: RunReader, maps: readonly HeadMap[], box: Region) {
   const options = { lane: LANE, priority: -1 };
-  const merger = new Merger(rows, columns, region, (row) => nothingLeft(transform, row));
-  const { top, bottom, left, right } = merger;
-  const size = { rows: bottom - top, columns: right - left };
   const read = await Promise.all(
     maps.map(({ map, index }) => {
-      const slab = { start: [index, top, left], count: [1, size.rows, size.columns] };
+      const slab = { start: [index, box.row, box.column], count: [1, box.rows, box.columns] };
       return file.numbers(map.path, slab, options);
     }),
   );
   const [first] = read;
-  const stored = Float32Array.from(first!.values, (value, at) =>
+  return Float32Array.from(first!.values, (value, at) =>
     read.length === 1 ? value : blended(read.map(({ values }) => values[at]!)),
   );
+}
+
+/** Some rows of what is averaged over prompts, out of its tiles. */
+async function averagedRows(of: MapMeans, kind: 'mean' | 'deviation', box: Region) {
+  const out = new Float32Array(box.rows * box.columns);
+  const [bottom, right] = [box.row + box.rows, box.column + box.columns];
+  for (let row = Math.floor(box.row / TILE); row * TILE < bottom; ++row) {
+    for (let column = Math.floor(box.column / TILE); column * TILE < right; ++column) {
+      const { values, rows, columns } = (await meanTile(of, row, column, LANE))[kind];
+      const [top, left] = [row * TILE, column * TILE];
+      const [from, to] = [Math.max(left, box.column), Math.min(left + columns, right)];
+      for (let r = Math.max(top, box.row); r < Math.min(top + rows, bottom); ++r) {
+        const begin = (r - top) * columns - left;
+        const target = (r - box.row) * box.columns + from - box.column;
+        out.set(values.subarray(begin + from, begin + to), target);
+      }
+    }
+  }
+  return out;
+}
+
+/** What a table is of: maps of one prompt, or one map of many. */
+export type TableSource =
+  { maps: readonly HeadMap[] } | { means: MapMeans; kind: 'mean' | 'deviation' };
+
+/** Some rows of a table. */
+async function band(
+  file: RunReader,
+  source: TableSource,
+  cells: TableCells,
+  region: Region,
+): Promise<Float32Array<ArrayBuffer>> {
+  const { rows, columns, transform, mask } = cells;
+  const merger = new Merger(rows, columns, region, (row) => nothingLeft(transform, row));
+  const { top, bottom, left, right } = merger;
+  const size = { rows: bottom - top, columns: right - left };
+  const box = { row: top, column: left, ...size };
+  const stored =
+    'maps' in source
+      ? await blendedRows(file, source.maps, box)
+      : await averagedRows(source.means, source.kind, box);
   merger.add(transformBlock(transform, { ...size, values: stored }, top, left, 1), top, left);
   const out = merger.values();
   if (mask) leaveOutMasked(out, mask, region);
@@ -135,7 +168,7 @@ async function textOf(
 /** A region as a file; null if it was cancelled or could not be read. */
 export async function mapTable(
   file: RunReader,
-  maps: readonly HeadMap[],
+  source: TableSource,
   cells: TableCells,
   region: Region,
   options: TableOptions,
@@ -154,7 +187,7 @@ export async function mapTable(
       const rows = bandRows(cells.rows, row, end);
       const done = Math.floor((100 * (row - region.row)) / region.rows);
       exportProgress.value = `${format.toUpperCase()}: ${done} % written (Esc stops)`;
-      const values = await band(file, maps, cells, { ...region, row, rows });
+      const values = await band(file, source, cells, { ...region, row, rows });
       if (format === 'npy') parts.push(values);
       else parts.push(...(await textOf(values, row, region.columns, options)));
       row += rows;

@@ -3,9 +3,12 @@
 import { computed, signal } from '@preact/signals';
 import { TILE } from '../draw/heat_map';
 import { positionOf } from '../model/positions';
+import { shownTile } from './cells';
 import { drawnTile, headMap, isBlend } from './map';
+import { means } from './map_means';
 import { currentRows } from './rows';
 import { arrivals } from './tiles';
+import { view } from './view';
 import type { MapInfo } from '../format/types';
 
 /** The first cell on screen that is not a number; the painter of the map tells. */
@@ -23,6 +26,13 @@ function sumTolerance({ mapDtype, floor, shape }: MapInfo): number {
   return mapDtype === 'r10' ? rounded : FLOAT_SLACK;
 }
 
+/** Whether what is drawn of a row sums to what its stored weights do: so do means over prompts. */
+function areWeights(): boolean {
+  if (!means.value) return !isBlend.value;
+  const { at, hideFirst, weighed } = means.value;
+  return view.over.value === 'mean' && !hideFirst && !weighed && at.map.rowSum === 'one';
+}
+
 export interface Faults {
   count: number;
   /** Row of the first. */
@@ -37,13 +47,13 @@ export const faultyRows = computed<Faults>(() => {
   const [, rows = 0, columns = 0] = at?.map.shape ?? [];
   const learned = currentRows.value?.columns.get('learned_sink');
   const known = at?.map.rowSum === 'one' || (at?.map.rowSum === 'sink' && learned !== undefined);
-  if (!at || !known || isBlend.value || at.map.keyPositions) return NONE;
+  if (!at || !known || !areWeights() || at.map.keyPositions) return NONE;
   if (rows > CHECKED_LENGTH || columns > CHECKED_LENGTH) return NONE;
   arrivals.value;
   const sums = new Float64Array(rows);
   for (let row = 0; row * TILE < rows; ++row) {
     for (let column = 0; column * TILE < columns; ++column) {
-      const block = drawnTile(1, row, column);
+      const block = means.value ? shownTile(1, row, column) : drawnTile(1, row, column);
       if (!block) return NONE;
       block.values.forEach((value, i) => {
         sums[row * TILE + Math.floor(i / block.columns)]! += value;

@@ -5,10 +5,12 @@ import type { Cross } from '../draw/figure';
 import { clampView, fitAll, type Size, type Viewport } from '../draw/viewport';
 import type { Tokens } from '../format/types';
 import { firstPosition, positionsAt, shownOf, type Axis } from '../model/axis';
+import { textsWords, type SharedToken } from '../model/same_map';
 import { findTokens } from '../model/search';
 import { wordTexts } from '../model/words';
 import { tokenLabel, wordLabel } from '../model/tokens';
 import { keyAxis, queryAxis } from './cells';
+import { sharedKeys, sharedQueries } from './map_means';
 import { adjust, choose, view } from './view';
 import { prompt, stack } from './workspace';
 
@@ -39,22 +41,23 @@ export function setViewport(next: Viewport, final = false): void {
   else adjust({ zoom });
 }
 
-const labelsOf = (tokens: Tokens | undefined): string[] =>
-  (tokens?.texts ?? []).map((text) => tokenLabel(text));
-
 /** Tokens of either side of the attention that is shown. */
 export const queryTokens = computed(() => prompt.value?.queryTokens[stack.value?.stack ?? 'self']);
 export const keyTokens = computed(() => prompt.value?.keyTokens[stack.value?.stack ?? 'self']);
 
-/** Texts of all tokens as they are stored, by position. */
-export const queryPieces = computed<readonly string[]>(() => queryTokens.value?.texts ?? []);
-export const keyPieces = computed<readonly string[]>(() => keyTokens.value?.texts ?? []);
+const textsOf = (shared: readonly SharedToken[] | null, tokens: Tokens | undefined) =>
+  shared?.map(({ text }) => text) ?? tokens?.texts ?? [];
+
+/** Texts of all tokens as they are stored, by position; null where prompts differ. */
+export const queryPieces = computed(() => textsOf(sharedQueries.value, queryTokens.value));
+export const keyPieces = computed(() => textsOf(sharedKeys.value, keyTokens.value));
+
+const labelsOf = (pieces: readonly (string | null)[]): string[] =>
+  pieces.map((text, at) => (text === null ? positionLabel(at) : tokenLabel(text)));
 
 /** Labels of all tokens, by position. */
-export const queryTexts = computed<string[]>(() =>
-  stack.value ? labelsOf(queryTokens.value) : [],
-);
-export const keyTexts = computed<string[]>(() => (stack.value ? labelsOf(keyTokens.value) : []));
+export const queryTexts = computed(() => (stack.value ? labelsOf(queryPieces.value) : []));
+export const keyTexts = computed(() => (stack.value ? labelsOf(keyPieces.value) : []));
 
 /** Texts of an axis as they are stored, those of the pieces of a word in one list. */
 function textsAlong(axis: Axis, tokens: Tokens | undefined): string[][] {
@@ -63,18 +66,48 @@ function textsAlong(axis: Axis, tokens: Tokens | undefined): string[][] {
   return Array.from({ length: axis.count }, (_, at) => texts(positionsAt(axis, at)));
 }
 
-const rowTexts = computed(() => textsAlong(queryAxis.value, queryTokens.value));
-const columnTexts = computed(() => textsAlong(keyAxis.value, keyTokens.value));
+/** The same of several prompts: none where they differ. */
+const sharedAlong = (axis: Axis, shared: readonly SharedToken[]): string[][] =>
+  Array.from({ length: axis.count }, (_, at) => {
+    const text = shared[firstPosition(axis, at)]?.text;
+    return text === null || text === undefined ? [] : [text];
+  });
+
+const rowTexts = computed(() =>
+  sharedQueries.value
+    ? sharedAlong(queryAxis.value, sharedQueries.value)
+    : textsAlong(queryAxis.value, queryTokens.value),
+);
+const columnTexts = computed(() =>
+  sharedKeys.value
+    ? sharedAlong(keyAxis.value, sharedKeys.value)
+    : textsAlong(keyAxis.value, keyTokens.value),
+);
+
+/** Where prompts differ, the position stands for their tokens. */
+const labelled = (axis: Axis, texts: readonly string[][]): string[] =>
+  texts.map((pieces, at) =>
+    pieces.length > 0 ? wordLabel(pieces) : positionLabel(firstPosition(axis, at)),
+  );
+
+const positionLabel = (position: number): string => `(${position})`;
 
 /** Labels of the rows and columns of the map. */
-export const queryLabels = computed(() => rowTexts.value.map((texts) => wordLabel(texts)));
-export const keyLabels = computed(() => columnTexts.value.map((texts) => wordLabel(texts)));
+export const queryLabels = computed(() => labelled(queryAxis.value, rowTexts.value));
+export const keyLabels = computed(() => labelled(keyAxis.value, columnTexts.value));
 
 /** What is shown of a whole text, in a tooltip or to be found. */
 const WHOLE = 2000;
-export const queryWhole = (row: number): string => wordLabel(rowTexts.value[row] ?? [], WHOLE);
+
+/** All of a text; where prompts differ, each of theirs with how many have it. */
+function whole(pieces: readonly string[] = [], shared: SharedToken | undefined): string {
+  return pieces.length === 0 && shared ? textsWords(shared) : wordLabel(pieces, WHOLE);
+}
+
+export const queryWhole = (row: number): string =>
+  whole(rowTexts.value[row], sharedQueries.value?.[queryAt(row)]);
 export const keyWhole = (column: number): string =>
-  wordLabel(columnTexts.value[column] ?? [], WHOLE);
+  whole(columnTexts.value[column], sharedKeys.value?.[keyAt(column)]);
 
 /** Position of a row or column: of a word that of its first piece. */
 export const queryAt = (row: number): number => firstPosition(queryAxis.value, row);

@@ -90,6 +90,7 @@ export const FIELDS = {
   mainFile: text('fi'),
   prompt: text('p'),
   mean: flag('mean', false),
+  over: choice('pm', ['off', 'mean', 'sd']),
   drawer: flag('pd', false),
   promptFilter: text('pf'),
   promptSort: text('po'),

@@ -5,6 +5,7 @@ import { SCALES } from '../draw/scale';
 import { nameOf } from '../model/heads';
 import { cancelExport } from './export_map';
 import { SCREENS } from './hash';
+import { stopMeans } from './map_means';
 import { shownHead, stepHead, toggleTray } from './selection';
 import { adjust, choose, view } from './view';
 import { table } from './heads';
@@ -16,7 +17,10 @@ export const KEYS: readonly { keys: string; what: string }[] = [
     what: 'previous, next head; layer above, below (in a map: move the crosshair)',
   },
   { keys: 'Enter', what: 'open the selected head' },
-  { keys: 'Esc', what: 'stop an export; clear a selection; go back to the overview' },
+  {
+    keys: 'Esc',
+    what: 'stop an export, or means over prompts; clear a selection; go back to the overview',
+  },
   { keys: 't', what: 'overview: maps, statistic, effect, table' },
   { keys: '[ ]', what: 'sort by the previous, next statistic' },
   { keys: 'm b v', what: 'head: map, lines, text' },
@@ -45,7 +49,7 @@ function cycleSort(step: number): void {
 }
 
 function escape(): void {
-  if (cancelExport()) return;
+  if (cancelExport() || stopMeans()) return;
   if (view.queries.peek().length > 0 || view.keys.peek().length > 0)
     choose({ queries: [], keys: [] });
   else if (view.brush.peek().length > 0) choose({ brush: [] });

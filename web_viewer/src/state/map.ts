@@ -44,7 +44,8 @@ export const drawnMaps = computed<HeadMap[]>(() => {
   const own = headMap.value;
   const data = stack.value;
   if (!own || !data) return [];
-  if (view.trayMode.value === 'off' || view.view.value !== 'map') return [own];
+  const blends = view.trayMode.value !== 'off' && view.over.value === 'off';
+  if (!blends || view.view.value !== 'map') return [own];
   const [, rows, columns] = own.map.shape;
   const all = view.tray.value
     .map(parseHead)
@@ -85,7 +86,7 @@ export const drawnLevels = computed<readonly number[]>(() => {
 
 const blendOf = (kind: Pool): string => (kind === 'mean' ? 'mean' : 'largest');
 
-/** A tile of the stored map, or of those of the tray. */
+/** A tile of the stored map of one prompt, or of those of the tray. */
 export function drawnTile(level: number, row: number, column: number): Block | null {
   const run = mainRun.value;
   const maps = drawnMaps.value;

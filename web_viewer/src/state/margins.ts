@@ -13,6 +13,7 @@ import {
   transformPending,
 } from './cells';
 import { drawnTile, headMap, isBlend } from './map';
+import { means } from './map_means';
 import { currentRows } from './rows';
 import { arrivals } from './tiles';
 
@@ -74,4 +75,6 @@ export const keyMeans = computed<Float32Array | null>(() => {
 });
 
 /** Whether the file itself keeps the sums of what is drawn. */
-export const isRaw = computed<boolean>(() => !isBlend.value && transform.value === RAW);
+export const isRaw = computed<boolean>(
+  () => !isBlend.value && !means.value && transform.value === RAW,
+);

@@ -5,6 +5,7 @@ import { packedId } from '../format/schema';
 import { isStale } from '../io/errors';
 import {
   readGroupStats,
+  readLengths,
   readPackedStats,
   readPackedTable,
   readPrompt,
@@ -69,8 +70,9 @@ async function loadTable(run: OpenRun): Promise<void> {
   const ids = promptIds(run);
   const packed = run.summary.packedPrompts > 0;
   const stack = run.summary.packedStacks[0];
-  const [table, stats] = await Promise.all([
+  const [table, lengths, stats] = await Promise.all([
     packed ? readPackedTable(run.file, ids.length) : readPromptGroups(run.file, ids),
+    readLengths(run.file, ids, packed),
     packed
       ? stack && readPackedStats(run.file, stack)
       : ids.length > 1
@@ -78,7 +80,8 @@ async function loadTable(run: OpenRun): Promise<void> {
         : null,
   ]);
   if (mainRun.peek() !== run) return;
-  promptTable.value = { ids, texts: table.texts, columns: table.columns };
+  // A column of the input goes before ours of its name.
+  promptTable.value = { ids, texts: table.texts, columns: { tokens: lengths, ...table.columns } };
   promptStats.value = stats ?? null;
   if (packed && stack && !stats) {
     say('Statistics of so many prompts cannot be averaged here; choose a prompt.');

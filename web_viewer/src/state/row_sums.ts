@@ -5,6 +5,7 @@ import { Lru } from '../draw/lru';
 import { TILE } from '../draw/heat_map';
 import { positionOf } from '../model/positions';
 import { headMap, isBlend, type HeadMap } from './map';
+import { means } from './map_means';
 import { arrivals, tile } from './tiles';
 import { view } from './view';
 import { mainRun } from './workspace';
@@ -17,7 +18,7 @@ const known = new Lru<Float64Array>(4 * 1024 * 1024);
 /** Whether whole rows can be at hand. */
 export const canSumRows = computed<boolean>(() => {
   const map = headMap.value?.map;
-  if (!map || isBlend.value) return false;
+  if (!map || isBlend.value || means.value) return false;
   return !map.keyPositions && map.shape[1] <= MAX_LENGTH && map.shape[2] <= MAX_LENGTH;
 });
 

@@ -34,6 +34,7 @@ export async function openedRun(path: string): Promise<RunReader> {
     size: readFileSync(path).length,
     origin: (at, row) =>
       row === undefined ? { file: name, path: at } : { file: name, path: at, row },
+    place: (at) => ({ file: 1, path: at }),
     close: () => Promise.resolve(),
     numbers: (at, slab) => ask(() => reader.numbers(1, at, slab)),
     texts: (at, slab) => ask(() => reader.texts(1, at, slab).texts),

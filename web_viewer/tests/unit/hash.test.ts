@@ -15,6 +15,7 @@ const OTHER: ViewState = {
   mainFile: 'many.h5',
   prompt: 'p000003',
   mean: true,
+  over: 'sd',
   drawer: true,
   promptFilter: 'Mary & John',
   promptSort: '-group',

@@ -13,6 +13,7 @@ function fake(id: number, name: string, rows: Record<string, number[]> = {}): Ru
     name,
     size: 10,
     origin: (path, row) => (row === undefined ? { file: name, path } : { file: name, path, row }),
+    place: (path) => ({ file: id, path }),
     close: () => Promise.resolve(),
     numbers: (path, slab): Promise<NumberData> => {
       const all = rows[path]!;
@@ -52,6 +53,10 @@ test('prompts of all parts in the order of the run, each read from its own file'
   assert.deepEqual(await file.texts('/prompts/p000002/text'), ['b.h5:/prompts/p000000/text']);
   assert.deepEqual(await file.attributes('/prompts/p000002'), { asked: 'b.h5:/prompts/p000000' });
   assert.deepEqual(await file.names('/model'), ['a.h5:/model']);
+  assert.deepEqual(file.place('/prompts/p000002/cache/x'), {
+    file: 2,
+    path: '/prompts/p000000/cache/x',
+  });
   assert.deepEqual(file.origin('/prompts/p000002/cache/x'), {
     file: 'b.h5',
     path: '/prompts/p000000/cache/x',

@@ -199,6 +199,11 @@ test('prompts are found by all words in any column, and ordered with numbers as 
   assert.deepEqual(findPrompts(rows, 'alone MARY'), [2]);
   assert.deepEqual(findPrompts(rows, '10'), [0]);
   assert.deepEqual(findPrompts(rows, ''), [0, 1, 2]);
+  // A column and its value, all of it; what names no column is a word like others.
+  assert.deepEqual(findPrompts(rows, 'n:9'), [1]);
+  assert.deepEqual(findPrompts(rows, 'N:1'), []);
+  assert.deepEqual(findPrompts(rows, 'n:'), []);
+  assert.deepEqual(findPrompts({ ...rows, texts: ['m:9', '', ''] }, 'm:9'), [0]);
   assert.deepEqual(sortPrompts(rows, [0, 1, 2], 'n'), [2, 1, 0]);
   assert.deepEqual(sortPrompts(rows, [0, 1, 2], '-n'), [0, 1, 2]);
   assert.deepEqual(sortPrompts(rows, [0, 2], 'text'), [2, 0]);
