@@ -4,48 +4,14 @@ import { nameOf, type HeadRef } from './heads';
 
 const quote = (text: string): string => JSON.stringify(text);
 
-export function h5pyMap(file: string, path: string, head: number): string {
-  return [
-    'import h5py',
-    `with h5py.File(${quote(file)}) as f:`,
-    `    pattern = f[${quote(path.replace(/^\//, ''))}][${head}]  # [query, key]`,
-  ].join('\n');
-}
-
-/** The same map of several prompts, and its mean or spread over them. */
-export function h5pyMeans(
-  maps: readonly { file: string; path: string }[],
-  head: number,
-  spread: boolean,
-): string {
-  const files = [...new Set(maps.map(({ file }) => file))];
-  const prompts = (of: string) =>
-    maps
-      .filter(({ file }) => file === of)
-      .map(({ path }) => quote(path.split('/')[2] ?? ''))
-      .join(', ');
-  const name = maps[0]?.path.split('/').slice(3).join('/') ?? '';
-  return [
-    'import h5py, numpy as np',
-    'maps = []',
-    ...files.flatMap((file) => [
-      `with h5py.File(${quote(file)}) as f:`,
-      `    maps += [f["prompts"][p][${quote(name)}][${head}] for p in [${prompts(file)}]]`,
-    ]),
-    spread
-      ? 'spread = np.std(maps, axis=0, ddof=1, dtype="f8")  # [query, key]'
-      : 'mean = np.mean(maps, axis=0, dtype="f8")  # [query, key]',
-  ].join('\n');
-}
-
 /** `row` is the prompt of a packed file, null where the dataset is of one prompt. */
 export function h5pyStatistic(
   file: string,
   path: string,
   name: string,
-  row: number | 'all' | null,
+  row: number | null,
 ): string {
-  const prompt = row === null ? '' : row === 'all' ? ':, ' : `${row}, `;
+  const prompt = row === null ? '' : `${row}, `;
   return [
     'import h5py',
     `with h5py.File(${quote(file)}) as f:`,
@@ -55,12 +21,18 @@ export function h5pyStatistic(
   ].join('\n');
 }
 
-/** `axes` are those after the first, which is the method. */
-export function h5pyEffect(file: string, experiment: string, axes: readonly string[]): string {
+/** `axes` are those after the first, which is the method: all of them, or one. */
+export function h5pyEffect(
+  file: string,
+  experiment: string,
+  axes: readonly string[],
+  method: number | null = null,
+): string {
+  const dims = method === null ? ['method', ...axes] : axes;
   return [
     'import h5py',
     `with h5py.File(${quote(file)}) as f:`,
-    `    effect = f[${quote(`experiments/${experiment}/effect`)}][:]  # [${['method', ...axes].join(', ')}]`,
+    `    effect = f[${quote(`experiments/${experiment}/effect`)}][${method ?? ':'}]  # [${dims.join(', ')}]`,
   ].join('\n');
 }
 
@@ -72,20 +44,6 @@ export function h5pyLens(file: string, record: string): string {
     '    text = lens["top_text"].asstr()[:]  # [stage, position, choice]',
     '    probability = lens["top_prob"][:]',
   ].join('\n');
-}
-
-interface StoredMap {
-  file: string;
-  path: string;
-  index: number;
-}
-
-export function h5pyDifference(a: StoredMap, b: StoredMap): string {
-  const read = ({ file, path, index }: StoredMap, name: string) => [
-    `with h5py.File(${quote(file)}) as f:`,
-    `    ${name} = f[${quote(path.replace(/^\//, ''))}][${index}]`,
-  ];
-  return ['import h5py', ...read(a, 'a'), ...read(b, 'b'), 'difference = a - b'].join('\n');
 }
 
 const model = (name: string): string => (name && /^[\w./-]+$/.test(name) ? name : 'MODEL');

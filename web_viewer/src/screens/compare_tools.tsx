@@ -1,13 +1,13 @@
 /** What is compared: heads, prompts, files, and the heads that a diff names. */
 
-import { h5pyDifference } from '../model/commands';
 import { differencesOf } from '../model/differences';
 import { nameOf, parseHead } from '../model/heads';
 import { plural, short } from '../model/numbers';
 import { safeText } from '../model/tokens';
 import { roundingStep } from '../model/warnings';
-import { formatVersus, sideA, sideB, versus, type Side } from '../state/compare';
+import { formatVersus, sideA, sideB, versus } from '../state/compare';
 import { promptIds } from '../state/prompts';
+import { differenceLines } from '../state/map_lines';
 import { shownHead } from '../state/selection';
 import { choose, view } from '../state/view';
 import { table } from '../state/heads';
@@ -177,10 +177,8 @@ export function CompareToolbar() {
 }
 
 function copyLines(): void {
-  const [a, b] = [sideA.peek(), sideB.peek()];
-  if (!a || !b) return;
-  const stored = ({ run, at }: Side) => ({ ...run.file.origin(at.map.path), index: at.index });
-  void copyText(h5pyDifference(stored(a), stored(b)), 'Code');
+  const lines = differenceLines();
+  if (lines !== null) void copyText(lines, 'Code');
 }
 
 /** A becomes B. A is always of the first file, so only its own heads and prompts can be swapped. */

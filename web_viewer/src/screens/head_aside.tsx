@@ -1,7 +1,5 @@
 /** Beside a head's map: where one looks, what is stored there, and what is known of the head. */
 
-import { pathIn } from '../io/read_same_map';
-import { h5pyMap, h5pyMeans } from '../model/commands';
 import { nameOf, type Column } from '../model/heads';
 import { countWords } from '../model/effect_prompts';
 import { labelsOf } from '../model/labels';
@@ -14,10 +12,11 @@ import { table } from '../state/heads';
 import { headMap, isBlend } from '../state/map';
 import { means } from '../state/map_means';
 import { promptStats, promptTable, showsMeans } from '../state/prompts';
+import { mapLines } from '../state/map_lines';
 import { currentRows } from '../state/rows';
 import { shownHead, statistic, toggleTray } from '../state/selection';
 import { choose, view } from '../state/view';
-import { mainRun, prompt } from '../state/workspace';
+import { prompt } from '../state/workspace';
 import { Fold, Snippet } from '../ui/controls';
 import { ExportMenu } from './head_export';
 import { Minimap } from './head_minimap';
@@ -138,18 +137,9 @@ function TopPrompts() {
 
 export function HeadAside({ index }: { index: number }) {
   const head = shownHead.value!;
-  const run = mainRun.value!;
   const map = headMap.value;
+  const lines = mapLines();
   const name = nameOf(head);
-  const readLines = () => {
-    const of = means.value;
-    if (of) {
-      const places = of.ids.map((id) => run.file.origin(pathIn(of.at.map.path, id)));
-      return h5pyMeans(places, of.at.index, view.over.value === 'sd');
-    }
-    const { file, path } = run.file.origin(map!.map.path);
-    return h5pyMap(file, path, map!.index);
-  };
   return (
     <aside>
       <Minimap />
@@ -174,9 +164,9 @@ export function HeadAside({ index }: { index: number }) {
       </div>
       <TopPrompts />
       <HeadNote key={name} head={name} />
-      {map && (
+      {lines !== null && (
         <Fold title={means.value ? 'Read these maps with h5py' : 'Read this map with h5py'}>
-          <Snippet text={readLines()} what="Code" />
+          <Snippet text={lines} what="Code" />
         </Fold>
       )}
     </aside>

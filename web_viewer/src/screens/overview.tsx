@@ -17,6 +17,7 @@ import {
 } from '../state/selection';
 import { chosenPromptsWords, namesOf } from '../state/effect_prompts';
 import { promptMeans, showsMeans } from '../state/prompts';
+import { effectLines, statisticLines } from '../state/statistic_lines';
 import { adjust, choose, view } from '../state/view';
 import { table } from '../state/heads';
 import {
@@ -33,7 +34,7 @@ import {
   stackNames,
 } from '../state/workspace';
 import { modelName } from '../model/join';
-import { captureCommand, h5pyStatistic, verdictCommand } from '../model/commands';
+import { captureCommand, verdictCommand } from '../model/commands';
 import { safeText } from '../model/tokens';
 import { Absent, Fold, Pick, Snippet, Switch } from '../ui/controls';
 import { PairsHelp } from './absent';
@@ -381,28 +382,8 @@ function NoEffects() {
   );
 }
 
-/** The Python that reads the statistic on screen; null where the file has none of its own. */
-function statisticLines(): string | null {
-  const column = statistic.value;
-  const { file, summary } = mainRun.value!;
-  if (column?.kind !== 'statistic') return null;
-  const id = prompt.value?.id;
-  const name = stack.value?.stack ?? summary.packedStacks[0];
-  if (id !== undefined && summary.promptIds.includes(id)) {
-    const origin = file.origin(`/prompts/${id}/attention/${name}/head_stats`);
-    return h5pyStatistic(origin.file, origin.path, column.id, null);
-  }
-  if (!name) return null;
-  const path = `/packed/attention/${name}/head_stats`;
-  if (showsMeans.value || id === undefined) {
-    return h5pyStatistic(file.origin(path).file, path, column.id, 'all');
-  }
-  const origin = file.origin(path, Number(id.slice(1)));
-  return h5pyStatistic(origin.file, origin.path, column.id, origin.row ?? 'all');
-}
-
 function Elsewhere() {
-  const lines = statisticLines();
+  const lines = gridMode() === 'effect' ? effectLines() : statisticLines();
   return (
     <Fold title="Take these numbers elsewhere">
       <button type="button" onClick={exportHeads}>

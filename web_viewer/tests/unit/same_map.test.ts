@@ -4,7 +4,6 @@ import type { PromptMap } from '../../src/format/types';
 import { addMaps, restSums } from '../../src/io/moments';
 import type { MapOfPrompt, Moments } from '../../src/io/protocol';
 import type { Hdf5Reader } from '../../src/io/reader';
-import { h5pyMeans } from '../../src/model/commands';
 import { sharedTokens, textsWords, whyNoMean } from '../../src/model/same_map';
 
 function mapOf(id: string, tokens: number, change: Partial<PromptMap> = {}): PromptMap {
@@ -135,22 +134,4 @@ test('the first token is left out of each prompt before the mean, and empty rows
   const broken = of(['b', 'c']);
   assert.deepEqual([...broken.counts], [2, 2]);
   assert.ok(Number.isNaN(broken.means[3]), 'a row without a sum has no rescaled cells');
-});
-
-test('Python lines of a mean name the prompts of every file', () => {
-  const maps = [
-    { file: 'a.h5', path: '/prompts/p000000/cache/x' },
-    { file: 'b.h5', path: '/prompts/p000000/cache/x' },
-    { file: 'b.h5', path: '/prompts/p000001/cache/x' },
-  ];
-  assert.equal(
-    h5pyMeans(maps, 3, false),
-    `import h5py, numpy as np
-maps = []
-with h5py.File("a.h5") as f:
-    maps += [f["prompts"][p]["cache/x"][3] for p in ["p000000"]]
-with h5py.File("b.h5") as f:
-    maps += [f["prompts"][p]["cache/x"][3] for p in ["p000000", "p000001"]]
-mean = np.mean(maps, axis=0, dtype="f8")  # [query, key]`,
-  );
 });
