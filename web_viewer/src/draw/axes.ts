@@ -9,6 +9,8 @@ import type { Size, Viewport } from './viewport';
 const LINE = 15;
 const NUMBER_CELL = 34;
 const TICK = 5;
+/** Height of a number in a cell. */
+const DIGIT = 10;
 
 /** Every how many cells a label stands: 1, 2, 5, 10, 20 … */
 export function labelStep(cellPixels: number): number {
@@ -105,7 +107,7 @@ function drawLabels(
   for (const i of placed) label(i, ink.accent);
 }
 
-/** Lines between cells and the numbers in them, once there is room. */
+/** The numbers in cells, once there is room; one that the edge would cut is left out. */
 export function drawCellNumbers(
   context: Pen,
   view: Viewport,
@@ -124,20 +126,23 @@ export function drawCellNumbers(
     for (let column = Math.floor(view.x); column < view.x + view.width; ++column) {
       const value = valueAt(row, column);
       if (value === null || value === 0) continue;
+      const text = cellText(value);
+      const [x, y] = [(column + 0.5 - view.x) * width, (row + 0.5 - view.y) * height];
+      const half = context.measureText(text).width / 2;
+      if (x < half || x > screen.width - half) continue;
+      if (y < DIGIT / 2 || y > screen.height - DIGIT / 2) continue;
       context.fillStyle = inkFor(value);
-      context.fillText(
-        cellText(value),
-        (column + 0.5 - view.x) * width,
-        (row + 0.5 - view.y) * height,
-      );
+      context.fillText(text, x, y);
     }
   }
 }
 
-/** Two decimals, without the zero in front. */
+/** Two decimals, without the zero in front; of larger numbers three digits. */
 export function cellText(value: number): string {
   if (Number.isNaN(value)) return '';
-  if (Math.abs(value) >= 9.995) return short(value, 2);
+  const size = Math.abs(value);
+  if (size >= 99.95) return short(value);
+  if (size >= 9.995) return value.toFixed(1).replace('-', '−');
   const text = value.toFixed(2).replace(/^(-?)0\./, '$1.');
   return text === '.00' || text === '-.00' ? '·' : text.replace('-', '−');
 }

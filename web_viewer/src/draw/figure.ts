@@ -168,10 +168,11 @@ function drawProfile(
   for (let i = first; i < last; i += step) {
     let top = 0;
     for (let j = i; j < Math.min(values.length, i + step); ++j) top = Math.max(top, values[j] || 0);
+    // Of a cell that the window cuts, the part beside it.
     const at = Math.max(0, (i - begin) * cell);
-    const size = Math.max(1, step * cell - (cell > 4 ? 1 : 0));
+    const end = Math.min(length, (i + step - begin) * cell - (cell > 4 ? 1 : 0));
+    const size = Math.max(1, end - at);
     const bar = (top / most) * (depth - 2);
-    if (at + size > length + 1) continue;
     if (upright) context.fillRect(0, at, bar, size);
     else context.fillRect(at, 0, size, bar);
   }

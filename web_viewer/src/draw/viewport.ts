@@ -14,9 +14,6 @@ export interface Size {
   height: number;
 }
 
-/** At most this many pixels a cell: closer tells nothing more. */
-const MAX_CELL = 72;
-
 export const fitAll = (columns: number, rows: number): Viewport => ({
   x: 0,
   y: 0,
@@ -27,10 +24,11 @@ export const fitAll = (columns: number, rows: number): Viewport => ({
 const clamp = (value: number, low: number, high: number): number =>
   Math.min(Math.max(value, low), Math.max(low, high));
 
-/** Keeps a view inside the map and no closer than useful. */
-export function clampView(view: Viewport, columns: number, rows: number, screen: Size): Viewport {
-  const width = clamp(view.width, Math.min(columns, screen.width / MAX_CELL), columns);
-  const height = clamp(view.height, Math.min(rows, screen.height / MAX_CELL), rows);
+/** Keeps a view inside the map, and at one cell at least: whatever the size of the window, a link
+ *  shows the same cells. */
+export function clampView(view: Viewport, columns: number, rows: number): Viewport {
+  const width = clamp(view.width, Math.min(1, columns), columns);
+  const height = clamp(view.height, Math.min(1, rows), rows);
   return {
     x: clamp(view.x, 0, columns - width),
     y: clamp(view.y, 0, rows - height),

@@ -56,14 +56,14 @@ export function holderOf({ begin, count }: Axis, index: number): number {
 /** The shown one of a position, −1 where it is not stored. */
 export function shownAt(axis: Axis, position: number): number {
   const index = indexOf(axis.stored, position);
-  return index < 0 ? -1 : holderOf(axis, index);
+  const count = axis.begin ? axis.begin[axis.count]! : axis.count;
+  return index < 0 || index >= count ? -1 : holderOf(axis, index);
 }
 
 /** Those that hold any of these positions, each once. */
-export const shownOf = (axis: Axis, positions: readonly number[]): readonly number[] =>
-  axis.begin || axis.stored
-    ? [...new Set(positions.map((at) => shownAt(axis, at)).filter((at) => at >= 0))]
-    : positions;
+export const shownOf = (axis: Axis, positions: readonly number[]): readonly number[] => [
+  ...new Set(positions.map((at) => shownAt(axis, at)).filter((at) => at >= 0)),
+];
 
 /** Positions of the first and last pieces of all, for masks and numbers; null where equal. */
 export function endsOf(axis: Axis): { first: Positions; last: Positions } {

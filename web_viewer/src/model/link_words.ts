@@ -19,6 +19,12 @@ export const absentPart = (lacks: string, name: string, shown: string): string =
 export const byPlace = (shown: string): string =>
   `The link gives B by its place in a list of files only; here that is ${shown}.`;
 
+/** Of a map: `what` the address asks of it. */
+export const absentCells = (what: string): string => `The map on screen has no ${what}.`;
+
+export const otherWindow = (zoom: readonly number[]): string =>
+  `The map on screen does not reach as far as the window of the link (${zoom.join(',')}).`;
+
 export const otherVersion = (version: string): string =>
   `The link is of another version of this page (${version}); parts of it may be ignored.`;
 

@@ -35,10 +35,11 @@ import { arrivals, waitingWords } from '../state/tiles';
 import { divergingMap } from '../state/theme';
 import { adjust, choose, view } from '../state/view';
 import { table } from '../state/heads';
+import { useKeys } from '../ui/use_keys';
 import { Canvas } from '../ui/canvas';
 import { useMapGestures } from '../ui/map_gestures';
 import { NoPair } from './compare_missing';
-import { CompareToolbar, DiffLine } from './compare_tools';
+import { CompareToolbar, DiffLine, swapSides } from './compare_tools';
 import { effectSentence, rangeTitle } from './head_words';
 
 const painters = {
@@ -142,7 +143,7 @@ function PanelMap({ panel, a, b, cross, onCross, onReport }: PanelProps) {
     place: () => layout.value?.map ?? null,
     extent: () => pairedShape.value,
     view: currentView,
-    setView: (next) => setView(next, layout.value!.map),
+    setView,
     fit: () => choose({ zoom: [] }),
     point: onCross,
   });
@@ -159,9 +160,9 @@ function PanelMap({ panel, a, b, cross, onCross, onReport }: PanelProps) {
 }
 
 /** All panels share one window. */
-function setView(next: Viewport, screen: Size): void {
+function setView(next: Viewport): void {
   const { rows, columns } = pairedShape.peek();
-  const { x, y, width, height } = clampView(next, columns, rows, screen);
+  const { x, y, width, height } = clampView(next, columns, rows);
   adjust({ zoom: width >= columns && height >= rows ? [] : [x, y, width, height] });
 }
 
@@ -169,7 +170,7 @@ function currentView(): Viewport {
   const { rows, columns } = pairedShape.value;
   const [x, y, width, height] = view.zoom.value;
   if (x === undefined || y === undefined || !width || !height) return fitAll(columns, rows);
-  return clampView({ x, y, width, height }, columns, rows, { width: 400, height: 400 });
+  return clampView({ x, y, width, height }, columns, rows);
 }
 
 /** What the panels leave out, reduce or have not read yet. */
@@ -222,6 +223,7 @@ export function CompareScreen() {
     viewStatus.value = words;
   }, [words]);
   useEffect(() => () => void (viewStatus.value = ''), []);
+  useKeys({ x: swapSides });
   if (!a || !b || !pairs) {
     return (
       <div class="overview">

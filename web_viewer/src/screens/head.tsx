@@ -1,22 +1,22 @@
 /** One head: what it attends to here, and what is known of what it causes. */
 
-import { useEffect } from 'preact/hooks';
 import { verdictCommand } from '../model/commands';
 import { verdictSentence } from '../model/effects';
 import { nameOf } from '../model/heads';
 import { modelName } from '../model/join';
-import { found, stepFound } from '../state/focus';
+import { found, showWords, stepFound } from '../state/focus';
 import { table } from '../state/heads';
-import { screenKeys } from '../state/keys';
+import { after } from '../state/keys';
 import { hasLayerRange, isSpread } from '../state/colors';
-import { blendName, drawnMaps, headMap, isBlend } from '../state/map';
+import { blendName, drawnMaps, headMap, isBlend, trayMaps } from '../state/map';
 import { canHideFirst, means, wantsMeans } from '../state/map_means';
 import { currentRows } from '../state/rows';
 import { chosenPromptsWords } from '../state/effect_prompts';
-import { shownHead, stepHead } from '../state/selection';
+import { shownHead, stepHead, trayHeads } from '../state/selection';
 import { adjust, choose, view } from '../state/view';
 import { chosenEffects, mainRun, prompt, results } from '../state/workspace';
 import { Check, copyText, Pick, Switch } from '../ui/controls';
+import { useKeys } from '../ui/use_keys';
 import { HeadAside } from './head_aside';
 import { BlendBanner } from './head_blend';
 import { exportPng } from './head_export';
@@ -64,6 +64,12 @@ function Banner({ index }: { index: number }) {
       )}
     </p>
   );
+}
+
+/** How many heads of the tray there are, and of how many of them a map is at hand. */
+function trayLabel(): string {
+  const [all, drawn] = [trayHeads.value.length, trayMaps.value.length];
+  return drawn === all ? `Tray (${all})` : `Tray (${drawn} of ${all})`;
 }
 
 const BLENDS: Record<string, string> = { mean: 'Mean', largest: 'Largest' };
@@ -202,12 +208,12 @@ function Toolbar() {
         }
         checked={view.words.value}
         disabled={means.value !== null}
-        onChange={(words) => choose({ words })}
+        onChange={showWords}
       />
       <MeansPick />
-      {view.tray.value.length > 1 && view.view.value === 'map' && !wantsMeans.value && (
+      {trayMaps.value.length > 1 && view.view.value === 'map' && !wantsMeans.value && (
         <Pick
-          label={`Tray (${view.tray.value.length})`}
+          label={trayLabel()}
           title="The mean, or the largest, of the stored maps of the heads in the tray (h)"
           value={view.trayMode.value}
           options={[
@@ -241,20 +247,15 @@ function Toolbar() {
 }
 
 export function HeadScreen() {
-  useEffect(() => {
-    screenKeys.set('e', () => {
+  useKeys({
+    e: () => {
       if (headMap.peek()) void exportPng(2);
-      return true;
-    });
-    screenKeys.set('/', () => {
-      document.querySelector<HTMLInputElement>('.find')?.focus();
-      return true;
-    });
-    return () => {
-      screenKeys.delete('e');
-      screenKeys.delete('/');
-    };
-  }, []);
+    },
+    '/': () => document.querySelector<HTMLInputElement>('.find')?.focus(),
+    h: () => choose({ trayMode: after(['off', 'mean', 'max'] as const, view.trayMode.peek()) }),
+    w: () => showWords(!view.words.peek()),
+    k: () => choose({ sink: !view.sink.peek() }),
+  });
   const head = shownHead.value;
   if (!head) return <NoMap />;
   const index = table.value.index.get(nameOf(head)) ?? -1;

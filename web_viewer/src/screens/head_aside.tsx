@@ -8,6 +8,7 @@ import { topPrompts } from '../model/prompts';
 import { safeText } from '../model/tokens';
 import { chosenPrompts } from '../state/effect_prompts';
 import { crosshair, keyTexts, queryAt, queryTexts } from '../state/focus';
+import { WHOLE_MAP } from '../state/hash';
 import { table } from '../state/heads';
 import { headMap, isBlend } from '../state/map';
 import { means } from '../state/map_means';
@@ -119,9 +120,7 @@ function TopPrompts() {
                   type="button"
                   class="link clip"
                   title={safeText(rows.texts[at] ?? '', 300)}
-                  onClick={() =>
-                    choose({ prompt: rows.ids[at]!, mean: false, zoom: [], queries: [], keys: [] })
-                  }
+                  onClick={() => choose({ prompt: rows.ids[at]!, mean: false, ...WHOLE_MAP })}
                 >
                   {safeText(rows.texts[at] ?? '', 60) || rows.ids[at]}
                 </button>

@@ -22,7 +22,7 @@ import {
 import { mapScale, scaleWords } from '../state/colors';
 import { download, downloadSvg, svgPen } from '../state/export';
 import type { TableFormat } from '../state/export_map';
-import { extent, keyPieces, queryPieces, selectedColumns, selectedRows } from '../state/focus';
+import { held, keyPieces, queryPieces, selectedColumns, selectedRows } from '../state/focus';
 import { blendName, drawnMaps, headMap, isBlend, pool } from '../state/map';
 import { means, meansName } from '../state/map_means';
 import { restSums } from '../state/row_sums';
@@ -56,12 +56,14 @@ const SIZE = { width: 900, height: 900 };
 
 /** What is seen with axes, colour bar and caption; false while some of it is on the way. */
 function drawAll(pen: Pen, ratio: number): boolean {
-  const { rows, columns } = extent.peek();
+  const { row, rows, column, columns } = seenTable().region;
   const layout = figureLayout(SIZE, columns, rows);
   const bottom = bottomOf();
   pen.fillStyle = LIGHT_INK.paper;
   pen.fillRect(0, 0, SIZE.width, bottom + CAPTION);
-  const content = { ...figureContent(), cross: null, preview: null, bar: null };
+  // Whole cells, as tables have them.
+  const view = { x: column, y: row, width: columns, height: rows };
+  const content = { ...figureContent(held.peek()), view, preview: null, bar: null };
   const report = drawFigure(pen, LIGHT_INK, layout, painter, content, ratio);
   if (report.waiting > 0) return false;
   const [first, second] = captionLines();
@@ -113,7 +115,7 @@ async function drawWhole(draw: () => boolean): Promise<boolean> {
 }
 
 function bottomOf(): number {
-  const { rows, columns } = extent.peek();
+  const { rows, columns } = seenTable().region;
   const { bottom } = figureLayout(SIZE, columns, rows);
   return bottom.y + bottom.height;
 }

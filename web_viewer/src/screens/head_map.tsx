@@ -2,7 +2,7 @@
 
 import { useSignal } from '@preact/signals';
 import { useCallback, useEffect } from 'preact/hooks';
-import { drawFigure, figureLayout, type FigureLayout } from '../draw/figure';
+import { drawFigure, figureLayout, type Cross, type FigureLayout } from '../draw/figure';
 import { HeatMapPainter, type DrawReport } from '../draw/heat_map';
 import type { Ink } from '../draw/ink';
 import { RAW } from '../draw/transform';
@@ -14,11 +14,13 @@ import {
   crosshair,
   extent,
   found,
+  held,
+  hold,
   keyAt,
   keyLabels,
   keysAt,
-  mapSize,
   moveCrosshair,
+  pointed,
   queriesAt,
   queryAt,
   queryLabels,
@@ -28,7 +30,6 @@ import {
   stepFound,
   viewport,
 } from '../state/focus';
-import { screenKeys } from '../state/keys';
 import {
   changes,
   dataVersion,
@@ -56,6 +57,7 @@ import { choose } from '../state/view';
 import { arrowStep } from '../ui/arrow_keys';
 import { Canvas } from '../ui/canvas';
 import { useMapGestures } from '../ui/map_gestures';
+import { useKeys } from '../ui/use_keys';
 
 /** Cells of a selection by dragging are listed in the URL, so there cannot be too many. */
 const MAX_SELECTED = 512;
@@ -66,8 +68,7 @@ const MAX_PROFILE = 4096;
 export const painter = new HeatMapPainter();
 
 /** Values along the crosshair where there is one, else what each row and key gets at most. */
-function profiles(rows: number, columns: number) {
-  const cross = crosshair.value;
+function profiles(rows: number, columns: number, cross: Cross | null) {
   const see = viewport.value;
   // Along a whole long map, the values under the crosshair would be read tile by tile.
   if (cross && see.width + see.height <= MAX_PROFILE) {
@@ -104,7 +105,7 @@ function marginsAlong(): { largest: Float32Array | null; sums: Float32Array | nu
   };
 }
 
-export function figureContent() {
+export function figureContent(cross = crosshair.value) {
   const { rows, columns } = extent.value;
   return {
     view: viewport.value,
@@ -125,12 +126,12 @@ export function figureContent() {
     rowPositions: maskRule.value.queryPositions,
     columnPositions: maskRule.value.keyPositions,
     valueAt: shownValue,
-    cross: crosshair.value,
+    cross,
     selectedRows: selectedRows.value,
     selectedColumns: selectedColumns.value,
     found: found.value,
     bar: short,
-    ...profiles(rows, columns),
+    ...profiles(rows, columns, cross),
   };
 }
 
@@ -187,7 +188,6 @@ function reportParts(done: DrawReport): string[] {
 
 export function HeadMap() {
   const layout = useSignal<FigureLayout | null>(null);
-  const locked = useSignal(false);
   const report = useSignal('');
 
   // Everything it reads is a signal, so one function serves for good.
@@ -197,8 +197,6 @@ export function HeadMap() {
     if (!headMap.value || rows === 0) return;
     const place = figureLayout(size, columns, rows);
     layout.value = place;
-    const { width, height } = mapSize.peek();
-    if (place.map.width !== width || place.map.height !== height) mapSize.value = place.map;
     const done = drawFigure(context, ink, place, painter, figureContent(), devicePixelRatio);
     firstMissing.value = done.firstMissing;
     const parts = reportParts(done);
@@ -217,14 +215,9 @@ export function HeadMap() {
     view: () => viewport.value,
     setView: setViewport,
     fit: () => choose({ zoom: [] }),
-    point: (cell) => {
-      if (!locked.value) crosshair.value = cell;
-    },
+    point: (cell) => (pointed.value = cell),
     // A click holds the crosshair where it is, a second one lets it go.
-    click: (cell) => {
-      locked.value = !locked.value;
-      crosshair.value = cell;
-    },
+    click: (cell) => (held.peek() ? choose({ cell: [] }) : hold(cell)),
     select: (from, to) =>
       choose({
         queries: range(from.row, to.row).flatMap(queriesAt),
@@ -232,32 +225,23 @@ export function HeadMap() {
       }),
   });
 
-  useEffect(() => {
-    const zoom = (factor: number) => () => {
-      setViewport(zoomAt(viewport.peek(), factor, 0.5, 0.5), true);
-      return true;
-    };
-    const actions: [string, (event: KeyboardEvent) => boolean][] = [
-      ['+', zoom(1.5)],
-      ['=', zoom(1.5)],
-      ['-', zoom(1 / 1.5)],
-      ['0', () => (choose({ zoom: [] }), true)],
-      ['n', () => (stepFound(1), true)],
-      ['N', () => (stepFound(-1), true)],
-    ];
-    for (const [key, action] of actions) screenKeys.set(key, action);
-    return () => {
-      for (const [key] of actions) screenKeys.delete(key);
-      crosshair.value = null;
-    };
-  }, []);
+  const zoom = (factor: number) => () =>
+    setViewport(zoomAt(viewport.peek(), factor, 0.5, 0.5), true);
+  useKeys({
+    '+': zoom(1.5),
+    '=': zoom(1.5),
+    '-': zoom(1 / 1.5),
+    '0': () => choose({ zoom: [] }),
+    n: () => stepFound(1),
+    N: () => stepFound(-1),
+  });
+  useEffect(() => () => void (pointed.value = null), []);
 
   const keys = (event: KeyboardEvent) => {
     const step = arrowStep(event);
     if (step) {
       const now = crosshair.value ?? { row: 0, column: 0 };
       const stride = event.shiftKey ? 10 : 1;
-      locked.value = true;
       moveCrosshair({ row: now.row + step[0] * stride, column: now.column + step[1] * stride });
     } else if (event.key === 'Enter' && crosshair.value) {
       choose({

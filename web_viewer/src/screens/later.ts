@@ -2,10 +2,8 @@
 
 import { followCompare } from '../state/compare';
 import { followMapMeans } from '../state/map_means';
-import { screenKeys } from '../state/keys';
 import { CausalScreen } from './causal';
 import { CompareScreen } from './compare';
-import { swapSides } from './compare_tools';
 import { exposeForTests } from './expose';
 import { FileScreen } from './file';
 import { HeadScreen } from './head';
@@ -22,7 +20,3 @@ export const laterScreens = {
 followCompare();
 followMapMeans();
 exposeForTests();
-screenKeys.set('x', () => {
-  swapSides();
-  return true;
-});

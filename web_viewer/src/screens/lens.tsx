@@ -8,6 +8,7 @@ import { h5pyLens, lensCommand } from '../model/commands';
 import { findExperiment } from '../model/experiment_names';
 import { modelName } from '../model/join';
 import { namesOf } from '../state/effect_prompts';
+import { WHOLE_MAP } from '../state/hash';
 import { choose, view } from '../state/view';
 import { experiments, failWith, mainRun, prompt, type NamedExperiment } from '../state/workspace';
 import { Absent, copyText, Pick, Snippet } from '../ui/controls';
@@ -51,7 +52,7 @@ export function LensScreen() {
   }, [lens?.run.id, lens?.data.name, id]);
   if (!lens) return <NoLens />;
   const known = Object.keys(COLOURS) as Colour[];
-  const colour = known.find((name) => name === view.stage.value) ?? 'prob';
+  const colour = view.stage.value;
   const grid = record.value && gridOf(record.value);
   return (
     <div class="overview">
@@ -69,14 +70,14 @@ export function LensScreen() {
             label="Prompt"
             value={id ?? ''}
             options={records.map((value) => ({ value, label: value }))}
-            onPick={(name) => choose({ prompt: name })}
+            onPick={(name) => choose({ prompt: name, ...WHOLE_MAP })}
           />
         )}
         <Pick
           label="Colour"
           value={colour}
           options={known.map((value) => ({ value, label: COLOURS[value] }))}
-          onPick={(stage) => choose({ stage })}
+          onPick={(stage) => choose({ stage: stage as Colour })}
         />
         <span class="spring" />
         {grid && (

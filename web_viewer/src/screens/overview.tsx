@@ -29,6 +29,7 @@ import {
   otherCaptures,
   prompt,
   results,
+  say,
   stack,
   stackName,
   stackNames,
@@ -37,8 +38,11 @@ import { modelName } from '../model/join';
 import { captureCommand, verdictCommand } from '../model/commands';
 import { safeText } from '../model/tokens';
 import { Absent, Fold, Pick, Snippet, Switch } from '../ui/controls';
+import { useKeys } from '../ui/use_keys';
 import { PairsHelp } from './absent';
 import { csv, download } from '../state/export';
+import { WHOLE_MAP } from '../state/hash';
+import { after, cycleSort } from '../state/keys';
 import { NotesExport } from './notes';
 import { exportGrid, HeadGrid, gridMode } from './overview_grid';
 import { HeadList } from './overview_table';
@@ -57,7 +61,7 @@ export function StackPick() {
       title="Heads of the encoder, of the decoder, and those with which the decoder reads the encoder"
       value={stackName.value}
       options={stacks.map((value) => ({ value, label: value }))}
-      onPick={(value) => choose({ stack: value as 'self', zoom: [], queries: [], keys: [] })}
+      onPick={(value) => choose({ stack: value as 'self', ...WHOLE_MAP })}
     />
   );
 }
@@ -404,7 +408,18 @@ function Elsewhere() {
   );
 }
 
+/** The next of what the grid shows. */
+const cycleShow = (): void =>
+  choose({ show: after(['map', 'statistic', 'effect', 'table'] as const, view.show.peek()) });
+
+function exportShown(): void {
+  if (table.peek().heads.length === 0) say('This file has no heads to export.');
+  else if (gridMode() === 'table') exportHeads();
+  else exportGrid();
+}
+
 export function Overview() {
+  useKeys({ t: cycleShow, '[': () => cycleSort(-1), ']': () => cycleSort(1), e: exportShown });
   const run = mainRun.value!;
   if (table.value.heads.length === 0) {
     const model = modelName(run.summary);

@@ -3,6 +3,7 @@
 import { captureCommand } from '../model/commands';
 import { modelName } from '../model/join';
 import { safeText } from '../model/tokens';
+import { WHOLE_MAP } from '../state/hash';
 import { promptTable, promptStats, shownPrompts, showsMeans } from '../state/prompts';
 import { adjust, choose, view } from '../state/view';
 import { mainRun, prompt, stack } from '../state/workspace';
@@ -26,8 +27,7 @@ export function PromptsDrawer() {
       .filter(([, value]) => value)
       .map(([name, value]) => (name === 'tokens' ? `${value} tokens` : value))
       .join(' · ');
-  const pickRow = (at: number) =>
-    choose({ prompt: rows.ids[at]!, mean: false, zoom: [], queries: [], keys: [] });
+  const pickRow = (at: number) => choose({ prompt: rows.ids[at]!, mean: false, ...WHOLE_MAP });
   return (
     <div class="drawer" role="complementary" aria-label="Prompts">
       <div class="drawer-head">

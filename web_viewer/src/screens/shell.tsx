@@ -6,15 +6,15 @@ import { plural } from '../model/numbers';
 import { safeText } from '../model/tokens';
 import { modelName } from '../model/join';
 import { ablateCommand, patchCommand } from '../model/commands';
-import { parseHead } from '../model/heads';
-import { SCREENS, type Screen } from '../state/hash';
+import { nameOf } from '../model/heads';
+import { SCREENS, WHOLE_MAP, type Screen } from '../state/hash';
 import { KEYS } from '../state/keys';
 import { keepWhatIsShown, linkWords } from '../state/link';
 import { promptIds, promptMeans } from '../state/prompts';
 import { status } from '../state/status';
 import { choose, currentHash, view } from '../state/view';
 import { failures, mainRun, notice, partialOf, prompt, runIdOf, runs } from '../state/workspace';
-import { toggleTray } from '../state/selection';
+import { toggleTray, trayHeads } from '../state/selection';
 import { copyText, Pick } from '../ui/controls';
 import { dragging, FailureCards, OpenButton } from '../ui/files';
 import { Overview } from './overview';
@@ -88,7 +88,7 @@ function RunName() {
         title={`${modelName(run.summary)}; the other files add their results if they are of this model`}
         value={run.summary.name}
         options={names.map((name) => ({ value: name, label: safeText(name, 40) }))}
-        onPick={(mainFile) => choose({ mainFile, prompt: '', zoom: [], queries: [], keys: [] })}
+        onPick={(mainFile) => choose({ mainFile, prompt: '', ...WHOLE_MAP })}
       />
     );
   }
@@ -196,16 +196,15 @@ const TRAY =
   'Heads put aside: two and more can be drawn as one map (Head) or compared, and links keep them.';
 
 function Footer() {
-  const tray = view.tray.value;
+  const heads = trayHeads.value;
   const run = mainRun.value;
-  const heads = tray.map(parseHead).filter((head) => head !== null);
   const name = run ? modelName(run.summary) : '';
   return (
     <footer class="bottom">
-      {tray.length > 0 && (
+      {heads.length > 0 && (
         <span class="tray" title={TRAY}>
           Tray
-          {tray.map((item) => (
+          {heads.map(nameOf).map((item) => (
             <button
               key={item}
               type="button"

@@ -12,7 +12,7 @@ import { plainToken, tokenLabel } from '../model/tokens';
 import { formatVersusLink, parseVersusLink } from '../model/versus';
 import { findMap, headMap, type HeadMap } from './map';
 import { promptIds } from './prompts';
-import { shownHead } from './selection';
+import { shownHead, trayHeads } from './selection';
 import { arrivals, cellValue, tile } from './tiles';
 import { view } from './view';
 import {
@@ -64,10 +64,7 @@ export const versus = computed<Versus | null>(() => {
 
 /** Without a choice, the first head of the tray that is another one. */
 function trayHead(here: HeadRef): HeadRef {
-  const other = view.tray.value
-    .map(parseHead)
-    .find((head) => head && nameOf(head) !== nameOf(here));
-  return other ?? here;
+  return trayHeads.value.find((head) => nameOf(head) !== nameOf(here)) ?? here;
 }
 
 const keyOf = ({ run, promptId }: Versus): string => `${run.id}|${promptId}`;

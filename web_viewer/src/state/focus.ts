@@ -1,10 +1,10 @@
 /** Where in a map one looks: crosshair, visible window, found tokens. */
 
-import { computed, signal } from '@preact/signals';
+import { batch, computed, signal } from '@preact/signals';
 import type { Cross } from '../draw/figure';
-import { clampView, fitAll, type Size, type Viewport } from '../draw/viewport';
+import { clampView, fitAll, type Viewport } from '../draw/viewport';
 import type { Tokens } from '../format/types';
-import { firstPosition, positionsAt, shownOf, type Axis } from '../model/axis';
+import { firstPosition, positionsAt, shownAt, shownOf, type Axis } from '../model/axis';
 import { textsWords, type SharedToken } from '../model/same_map';
 import { findTokens } from '../model/search';
 import { wordTexts } from '../model/words';
@@ -14,10 +14,8 @@ import { sharedKeys, sharedQueries } from './map_means';
 import { adjust, choose, view } from './view';
 import { prompt, stack } from './workspace';
 
-export const crosshair = signal<Cross | null>(null);
-
-/** Size of the map on the screen, for zooming by keys. */
-export const mapSize = signal<Size>({ width: 400, height: 400 });
+/** The cell under the pointer. */
+export const pointed = signal<Cross | null>(null);
 
 /** Rows and columns that are shown. */
 export const extent = computed(() => ({
@@ -29,16 +27,55 @@ export const viewport = computed<Viewport>(() => {
   const { rows, columns } = extent.value;
   const [x, y, width, height] = view.zoom.value;
   if (x === undefined || y === undefined || !width || !height) return fitAll(columns, rows);
-  return clampView({ x, y, width, height }, columns, rows, mapSize.value);
+  return clampView({ x, y, width, height }, columns, rows);
 });
+
+/** The cell that is held. Its positions are kept, so that it stays with its tokens when pieces
+ *  become words or another map holds other rows; null where the map has no such cell. */
+export const held = computed<Cross | null>(() => {
+  const [query, key] = view.cell.value;
+  if (query === undefined || key === undefined) return null;
+  const [row, column] = [shownAt(queryAxis.value, query), shownAt(keyAxis.value, key)];
+  return row < 0 || column < 0 ? null : { row, column };
+});
+
+/** The cell that is held, else the one under the pointer. */
+export const crosshair = computed<Cross | null>(() => {
+  const cross = held.value ?? pointed.value;
+  const { rows, columns } = extent.value;
+  return cross && cross.row < rows && cross.column < columns ? cross : null;
+});
+
+export const hold = ({ row, column }: Cross, change = choose): void =>
+  change({ cell: [queryAt(row), keyAt(column)] });
 
 export function setViewport(next: Viewport, final = false): void {
   const { rows, columns } = extent.peek();
-  const clamped = clampView(next, columns, rows, mapSize.peek());
+  const clamped = clampView(next, columns, rows);
   const whole = clamped.width >= columns && clamped.height >= rows;
   const zoom = whole ? [] : [clamped.x, clamped.y, clamped.width, clamped.height];
   if (final) choose({ zoom });
   else adjust({ zoom });
+}
+
+/** Words or their pieces; a window stays over the same part of the text. */
+export function showWords(words: boolean): void {
+  if (view.zoom.peek().length === 0) return choose({ words });
+  const see = viewport.peek();
+  const ends = (axis: Axis, begin: number, size: number) =>
+    [
+      firstPosition(axis, Math.floor(begin)),
+      positionsAt(axis, Math.ceil(begin + size) - 1).at(-1)!,
+    ] as const;
+  const [left, right] = ends(keyAxis.peek(), see.x, see.width);
+  const [top, bottom] = ends(queryAxis.peek(), see.y, see.height);
+  batch(() => {
+    view.words.value = words;
+    const [x, y] = [shownAt(keyAxis.peek(), left), shownAt(queryAxis.peek(), top)];
+    const width = shownAt(keyAxis.peek(), right) + 1 - x;
+    const height = shownAt(queryAxis.peek(), bottom) + 1 - y;
+    choose({ words, zoom: [x, y, width, height] });
+  });
 }
 
 /** Tokens of either side of the attention that is shown. */
@@ -148,12 +185,12 @@ export function stepFound(step: number): void {
   moveCrosshair({ row, column: next });
 }
 
-/** Puts the crosshair on a cell and scrolls so that it is seen. */
+/** Holds the crosshair on a cell and scrolls so that it is seen. */
 export function moveCrosshair(cross: Cross): void {
   const { rows, columns } = extent.peek();
   const row = Math.min(Math.max(0, cross.row), rows - 1);
   const column = Math.min(Math.max(0, cross.column), columns - 1);
-  crosshair.value = { row, column };
+  hold({ row, column }, adjust);
   const now = viewport.peek();
   const follow = (at: number, begin: number, size: number) =>
     at < begin ? at : at + 1 > begin + size ? at + 1 - size : begin;

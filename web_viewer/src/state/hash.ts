@@ -36,21 +36,35 @@ const integer = (key: string, initial: number): Field<number> => ({
   write: String,
 });
 
-const numbers = (key: string): Field<readonly number[]> => ({
+/** So many numbers, or none. */
+const numbers = (
+  key: string,
+  count: number,
+  fit: (parts: readonly number[]) => boolean = () => true,
+): Field<readonly number[]> => ({
   key,
   initial: [],
   read: (value) => {
     if (value === '') return [];
-    const parts = value.split(',').map(Number);
-    return parts.every(Number.isFinite) ? parts : null;
+    const texts = value.split(',');
+    const parts = texts.map((text) => (text.trim() === '' ? NaN : Number(text)));
+    const known = parts.length === count && parts.every(Number.isFinite);
+    return known && fit(parts) ? parts : null;
   },
   write: (value) => value.map((part) => String(Number(part.toPrecision(8)))).join(','),
 });
 
-const words = (key: string): Field<readonly string[]> => ({
+const isWindow = ([x = -1, y = -1, width = 0, height = 0]: readonly number[]): boolean =>
+  x >= 0 && y >= 0 && width > 0 && height > 0;
+
+const arePositions = (parts: readonly number[]): boolean =>
+  parts.every((part) => Number.isInteger(part) && part >= 0);
+
+/** Each once. */
+const list = (key: string): Field<readonly string[]> => ({
   key,
   initial: [],
-  read: (value) => (value === '' ? [] : value.split(',')),
+  read: (value) => [...new Set(value.split(',').filter(Boolean))],
   write: (value) => value.join(','),
 });
 
@@ -101,7 +115,7 @@ export const FIELDS = {
   sort: text('o'),
   ascending: flag('up', false),
   filter: text('f'),
-  brush: numbers('b'),
+  brush: numbers('b', 4),
   experiment: text('e'),
   method: integer('m', 0),
   prompts: choice('of', ['measured', 'all']),
@@ -113,19 +127,20 @@ export const FIELDS = {
   color: choice('c', ['cividis', 'viridis', 'magma', 'greys']),
   scale: choice('k', ['sqrt', 'linear', 'log', 'rank']),
   domain: choice('d', ['unit', 'head', 'layer', 'all', 'fixed']),
-  range: numbers('r'),
+  range: numbers('r', 2),
   pool: choice('lv', ['max', 'mean']),
   words: flag('wd', false),
-  zoom: numbers('z'),
+  zoom: numbers('z', 4, isWindow),
+  cell: numbers('at', 2, arePositions),
   queries: positions('q'),
   keys: positions('j'),
   search: text('n'),
-  tray: words('tray'),
+  tray: list('tray'),
   trayMode: choice('tm', ['off', 'mean', 'max']),
   versus: text('vs'),
   align: choice('al', ['tokens', 'position']),
   array: text('ar'),
-  stage: text('ls'),
+  stage: choice('ls', ['prob', 'kl', 'rank']),
   theme: choice('th', ['auto', 'light', 'dark']),
   embed: flag('embed', false),
   file: text('file'),
@@ -135,6 +150,9 @@ export const FIELDS = {
 type ValueOf<F> = F extends Field<infer T> ? T : never;
 export type ViewState = { -readonly [K in keyof typeof FIELDS]: ValueOf<(typeof FIELDS)[K]> };
 export type FieldName = keyof ViewState;
+
+/** Nothing chosen of a map: other prompts have other tokens at its positions. */
+export const WHOLE_MAP = { zoom: [], queries: [], keys: [], cell: [] } as const;
 
 export const HASH_VERSION = '1';
 

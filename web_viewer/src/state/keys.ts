@@ -22,11 +22,11 @@ export const KEYS: readonly { keys: string; what: string }[] = [
     what: 'stop an export, or means over prompts; clear a selection; go back to the overview',
   },
   { keys: 't', what: 'overview: maps, statistic, effect, table' },
-  { keys: '[ ]', what: 'sort by the previous, next statistic' },
+  { keys: '[ ]', what: 'overview: sort by the previous, next statistic' },
   { keys: 'm b v', what: 'head: map, lines, text' },
-  { keys: 'k', what: 'hide the first token' },
-  { keys: '+ − 0', what: 'zoom in, out, fit' },
-  { keys: '/ n N', what: 'find a token; next, previous one' },
+  { keys: 'k', what: 'head: hide the first token' },
+  { keys: '+ − 0', what: 'head: zoom in, out, fit' },
+  { keys: '/ n N', what: 'head: find a token; next, previous one' },
   { keys: 'c s', what: 'next colours, next scale' },
   { keys: 'a', what: 'add the head to the tray, or remove it' },
   { keys: 'p', what: 'list of prompts' },
@@ -37,21 +37,22 @@ export const KEYS: readonly { keys: string; what: string }[] = [
   { keys: '?', what: 'this list' },
 ];
 
-const after = <T>(list: readonly T[], now: T, step = 1): T =>
+export const after = <T>(list: readonly T[], now: T, step = 1): T =>
   list[(list.indexOf(now) + step + list.length) % list.length]!;
 
 /** Actions that live in a screen: it sets them while it is shown. */
 export const screenKeys = new Map<string, (event: KeyboardEvent) => boolean>();
 
-function cycleSort(step: number): void {
+export function cycleSort(step: number): void {
   const ids = ['', ...table.peek().columns.keys()];
   choose({ sort: after(ids, view.sort.peek(), step) });
 }
 
 function escape(): void {
   if (cancelExport() || stopMeans()) return;
-  if (view.queries.peek().length > 0 || view.keys.peek().length > 0)
-    choose({ queries: [], keys: [] });
+  const chosen = [view.queries, view.keys, view.cell];
+  if (view.screen.peek() === 'head' && chosen.some((one) => one.peek().length > 0))
+    choose({ queries: [], keys: [], cell: [] });
   else if (view.brush.peek().length > 0) choose({ brush: [] });
   else if (view.screen.peek() !== 'overview') choose({ screen: 'overview' });
   else choose({ head: '' });
@@ -70,17 +71,10 @@ const ACTIONS: Record<string, (event: KeyboardEvent) => void> = {
   ArrowDown: step(1, 0),
   Escape: escape,
   Enter: () => choose({ screen: 'head' }),
-  t: () =>
-    choose({ show: after(['map', 'statistic', 'effect', 'table'] as const, view.show.peek()) }),
-  '[': () => cycleSort(-1),
-  ']': () => cycleSort(1),
   m: () => choose({ view: 'map', screen: 'head' }),
   b: () => choose({ view: 'lines', screen: 'head' }),
   v: () => choose({ view: 'text', screen: 'head' }),
-  h: () => choose({ trayMode: after(['off', 'mean', 'max'] as const, view.trayMode.peek()) }),
-  w: () => choose({ words: !view.words.peek() }),
   p: () => choose({ drawer: !view.drawer.peek() }),
-  k: () => choose({ sink: !view.sink.peek() }),
   c: () => choose({ color: after(SEQUENTIAL, view.color.peek()) as 'cividis' }),
   s: () => choose({ scale: after(SCALES, view.scale.peek()) }),
   a: () => {

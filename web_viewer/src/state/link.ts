@@ -1,21 +1,28 @@
 /** Where the address names what is not there, and the address of what is shown instead. */
 
 import { computed } from '@preact/signals';
+import type { Viewport } from '../draw/viewport';
 import {
+  absentCells,
   absentFile,
   absentPart,
   byPlace,
   notUnderstood,
   otherRun,
   otherVersion,
+  otherWindow,
 } from '../model/link_words';
 import { findExperiment } from '../model/experiment_names';
+import { shownAt, type Axis } from '../model/axis';
 import { nameOf } from '../model/heads';
 import { formatVersus, versus, versusLink, versusRun } from './compare';
 import { HASH_VERSION, type ViewState } from './hash';
+import { keyAxis, queryAxis } from './cells';
+import { held, keyTexts, queryTexts, viewport } from './focus';
 import { table } from './heads';
-import { promptIds } from './prompts';
-import { selected, shownHead, statistic } from './selection';
+import { headMap } from './map';
+import { promptIds, promptTable } from './prompts';
+import { selected, shownHead, statistic, trayHeads } from './selection';
 import { choose, misread, view } from './view';
 import {
   busy,
@@ -58,9 +65,9 @@ function ofPrompt(run: OpenRun): Discrepancy[] {
 
 function ofHeads({ summary: { name } }: OpenRun): Discrepancy[] {
   const out: Discrepancy[] = [];
-  const { heads, columns } = table.value;
+  const { heads, columns, index } = table.value;
   if (heads.length === 0) return out;
-  const { head, stack, statistic: shown } = view;
+  const { head, stack, tray, statistic: shown } = view;
   if (head.value !== '' && selected.value < 0) {
     const one = ['head', 'compare'].includes(view.screen.value) ? shownHead.value : null;
     const words = absentPart(`${name} has no head`, head.value, one ? nameOf(one) : '');
@@ -69,6 +76,11 @@ function ofHeads({ summary: { name } }: OpenRun): Discrepancy[] {
   if (stack.value !== 'self' && stack.value !== stackName.value) {
     const words = absentPart(`${name} has no attention of kind`, stack.value, stackName.value);
     out.push({ words, patch: { stack: 'self' } });
+  }
+  const strange = tray.value.filter((one) => !index.has(one));
+  if (strange.length > 0) {
+    const words = absentPart(`${name} has no head for the tray,`, strange.join(', '), '');
+    out.push({ words, patch: { tray: trayHeads.value.map(nameOf) } });
   }
   if (shown.value !== '' && !columns.has(shown.value)) {
     const words = absentPart(`${name} has no statistic`, shown.value, statistic.value?.id ?? '');
@@ -101,8 +113,80 @@ function ofOther(): Discrepancy[] {
     out.push({ words: otherRun(name, file.run, 'B'), patch });
   }
   if (place !== null && runs.value.length > 1) out.push({ words: byPlace(name), patch });
+  const head = versusLink.value.head;
+  if (head !== '' && shown && nameOf(shown.head) !== head) {
+    out.push({ words: absentPart(`B, ${name}, has no head`, head, nameOf(shown.head)), patch });
+  }
   if (id !== '' && shown && shown.promptId !== id) {
     out.push({ words: absentPart(`B, ${name}, has no prompt`, id, shown.promptId), patch });
+  }
+  return out;
+}
+
+/** What is asked of the map on screen, by position. */
+function ofCells(): Discrepancy[] {
+  if (view.screen.value !== 'head' || !headMap.value) return [];
+  const out: Discrepancy[] = [];
+  const [query, key] = view.cell.value;
+  if (query !== undefined && view.view.value === 'map' && !held.value) {
+    out.push({ words: absentCells(`query ${query} with key ${key}`), patch: { cell: [] } });
+  }
+  // Texts may be longer than what a map holds of them.
+  const beyond = (chosen: readonly number[], texts: readonly string[], axis: Axis) =>
+    chosen.filter((at) => at >= texts.length && shownAt(axis, at) < 0);
+  const queries = beyond(view.queries.value, queryTexts.value, queryAxis.value);
+  const keys = beyond(view.keys.value, keyTexts.value, keyAxis.value);
+  const without = (all: readonly number[], some: readonly number[]) =>
+    all.filter((at) => !some.includes(at));
+  if (queries.length > 0) {
+    const patch = { queries: without(view.queries.value, queries) };
+    out.push({ words: absentCells(`query ${queries[0]}`), patch });
+  }
+  if (keys.length > 0) {
+    const patch = { keys: without(view.keys.value, keys) };
+    out.push({ words: absentCells(`key ${keys[0]}`), patch });
+  }
+  return [...out, ...ofWindow(viewport.value)];
+}
+
+/** Less than this is rounding of the address. */
+const WINDOW_SLACK = 1e-3;
+
+function ofWindow({ x, y, width, height }: Viewport): Discrepancy[] {
+  const wanted = view.zoom.value;
+  const shown = [x, y, width, height];
+  const isSame = shown.every((at, i) => Math.abs(at - (wanted[i] ?? at)) < WINDOW_SLACK);
+  return isSame ? [] : [{ words: otherWindow(wanted), patch: { zoom: shown } }];
+}
+
+/** Columns that lists are sorted by, and what is shown of units. */
+function ofColumns({ summary: { name } }: OpenRun): Discrepancy[] {
+  const out: Discrepancy[] = [];
+  const { columns, heads } = table.value;
+  if (view.sort.value !== '' && heads.length > 0 && !columns.has(view.sort.value)) {
+    const words = absentPart(`${name} has no column to sort by called`, view.sort.value, '');
+    out.push({ words, patch: { sort: '' } });
+  }
+  const order = view.promptSort.value.replace(/^-/, '');
+  const known = promptTable.value;
+  if (known && !['', 'id', 'text'].includes(order) && !known.columns[order]) {
+    const words = absentPart(`The prompts of ${name} have no column`, order, '');
+    out.push({ words, patch: { promptSort: '' } });
+  }
+  if (experiments.value.length === 0) return out;
+  const arrays = new Set(experiments.value.flatMap(({ data }) => Object.keys(data.numbers)));
+  const lacks = 'No open file has results called';
+  if (view.array.value !== '' && !arrays.has(view.array.value)) {
+    out.push({ words: absentPart(lacks, view.array.value, ''), patch: { array: '' } });
+  }
+  const sort = view.unitSort.value.replace(/^-/, '');
+  if (!['', 'unit'].includes(sort) && !arrays.has(sort)) {
+    out.push({ words: absentPart(lacks, sort, ''), patch: { unitSort: '' } });
+  }
+  const methods = Math.max(1, ...experiments.value.map(({ data }) => data.methods.length));
+  if (view.method.value >= methods) {
+    const words = absentPart('No open file has a method', `${view.method.value}`, '');
+    out.push({ words, patch: { method: 0 } });
   }
   return out;
 }
@@ -111,8 +195,8 @@ const discrepancies = computed<Discrepancy[]>(() => {
   const run = mainRun.value;
   // While files are being opened, what the address names may still come.
   if (!run || busy.value !== null) return [];
-  const inFile = readingPrompt.value ? [] : [...ofPrompt(run), ...ofHeads(run)];
-  return [...ofFile(run), ...inFile, ...ofExperiment(), ...ofOther()];
+  const inFile = readingPrompt.value ? [] : [...ofPrompt(run), ...ofHeads(run), ...ofCells()];
+  return [...ofFile(run), ...inFile, ...ofColumns(run), ...ofExperiment(), ...ofOther()];
 });
 
 /** In sentences; none where everything that the address names is on screen. */

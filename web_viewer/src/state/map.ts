@@ -5,8 +5,8 @@ import type { MapInfo } from '../format/types';
 import { TILE } from '../draw/heat_map';
 import type { Block, Pool } from '../draw/transform';
 import { paintThumbnails, type Thumbnails } from '../draw/thumbnails';
-import { parseHead, type HeadRef } from '../model/heads';
-import { shownHead } from './selection';
+import type { HeadRef } from '../model/heads';
+import { shownHead, trayHeads } from './selection';
 import { cellValue, tile } from './tiles';
 import { view } from './view';
 import { mainRun, stack } from './workspace';
@@ -42,18 +42,25 @@ export const headMap = computed<HeadMap | null>(() => {
 /** The maps that are drawn: that of the head, or those of the tray of which one is made. */
 export const drawnMaps = computed<HeadMap[]>(() => {
   const own = headMap.value;
-  const data = stack.value;
-  if (!own || !data) return [];
+  if (!own) return [];
   const blends = view.trayMode.value !== 'off' && view.over.value === 'off';
   if (!blends || view.view.value !== 'map') return [own];
+  return trayMaps.value.length > 1 ? trayMaps.value : [own];
+});
+
+/** The maps of the tray that can be drawn as one with that of the head. */
+export const trayMaps = computed<HeadMap[]>(() => {
+  const own = headMap.value;
+  const data = stack.value;
+  if (!own || !data) return [];
   const [, rows, columns] = own.map.shape;
-  const all = view.tray.value
-    .map(parseHead)
-    .map((head) => head && findMap(data.maps, data.layers, head))
-    .filter((map) => map !== null)
-    // Layers of other windows or subsets have other cells.
-    .filter(({ map }) => map.shape[1] === rows && map.shape[2] === columns);
-  return all.length > 1 ? all : [own];
+  return (
+    trayHeads.value
+      .map((head) => findMap(data.maps, data.layers, head))
+      .filter((map) => map !== null)
+      // Layers of other windows or subsets have other cells.
+      .filter(({ map }) => map.shape[1] === rows && map.shape[2] === columns)
+  );
 });
 
 /** Whether the picture is of several heads; values of single ones are then not what is seen. */

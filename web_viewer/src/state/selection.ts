@@ -71,6 +71,12 @@ export function selectHead(index: number, change = choose): void {
   if (head) change({ head: nameOf(head) });
 }
 
+/** The heads of the tray that this file has. */
+export const trayHeads = computed<HeadRef[]>(() => {
+  const { heads, index } = table.value;
+  return view.tray.value.flatMap((name) => heads[index.get(name) ?? -1] ?? []);
+});
+
 export function toggleTray(name: string): void {
   const tray = view.tray.peek();
   choose({ tray: tray.includes(name) ? tray.filter((item) => item !== name) : [...tray, name] });

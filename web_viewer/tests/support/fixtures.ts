@@ -220,6 +220,34 @@ export function writtenByH5py(name: string, code: string): string {
   return path;
 }
 
+/** A file of pieces with offsets, statistics of rows and lengths of values. */
+export const pieces = (): string =>
+  writtenByH5py(
+    'pieces.h5',
+    `f.attrs["schema"] = np.bytes_(b"attnscope/1"); f.attrs["schema_version"] = [1, 0]
+f.attrs["kind"] = np.bytes_(b"capture")
+p = f.create_group("prompts/p000000"); p["text"] = np.bytes_("Unglaublich, Ölkännchen sah blau aus".encode())
+texts = ["<s>", "Un", "glaub", "lich", ",", " Öl", "känn", "chen", " sah", " bl", "au", " aus"]
+p["tokens/text"] = np.array([t.encode() for t in texts])
+ends = np.cumsum([len(t) for t in texts[1:]])
+p["tokens/char_offsets"] = np.array([[-1, -1]] + [[e - len(t), e] for t, e in zip(texts[1:], ends)], dtype="i4")
+T = len(texts)
+m = np.tril(np.random.default_rng(5).random((2, T, T))); m[:, 5, 1:] = 0; m /= m.sum(-1, keepdims=True)
+m = m.astype("f4")
+d = p.create_dataset("cache/blocks.0.attn.hook_pattern", data=m)
+d.attrs["causal"] = 1; d.attrs["map_dtype"] = np.bytes_(b"f32"); d.attrs["row_sum"] = np.bytes_(b"one")
+a = p.create_group("attention/self")
+a["layers"] = np.array([0]); a["n_heads"] = np.array([2])
+s = a.create_dataset("head_stats", data=np.full((1, 2, 1), 0.5, dtype="f4")); s.attrs["names"] = np.array([b"entropy"])
+r = a.create_dataset("row_stats", data=np.stack([m.max(-1), m[:, :, 0]], -1)[None].astype("f4"))
+r.attrs["names"] = np.array([b"max", b"sink"])
+a["value_norm"] = np.random.default_rng(6).random((1, 2, T), dtype="f4") * 3
+a["key_sum"] = m.sum(1)[None]
+order = np.argsort(-m, axis=-1, kind="stable")[:, :, :4]
+a["topk_index"] = order[None].astype("i4"); a["topk_value"] = np.take_along_axis(m, order, -1)[None]
+a["overview"] = np.round(255 * np.sqrt(m))[None].astype("u1")`,
+  );
+
 /** The numbers of a file of NumPy, those that are none as null. */
 export const numpy = (path: string): (number | null)[][] =>
   h5py(

@@ -148,7 +148,7 @@ test('views', () => {
   const screen = { width: 400, height: 400 };
   const zoomed = zoomAt(fitAll(100, 100), 2, 0.5, 0);
   assert.deepEqual(zoomed, { x: 25, y: 0, width: 50, height: 50 });
-  assert.deepEqual(clampView({ x: 90, y: -5, width: 50, height: 500 }, 100, 100, screen), {
+  assert.deepEqual(clampView({ x: 90, y: -5, width: 50, height: 500 }, 100, 100), {
     x: 50,
     y: 0,
     width: 50,

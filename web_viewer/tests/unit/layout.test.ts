@@ -146,11 +146,14 @@ test('tables stand side by side while their cells hold numbers, else below each 
 });
 
 test('numbers in cells are short', () => {
-  assert.deepEqual([0.5, -0.25, 1, -12.3, 0.001, NaN].map(cellText), [
+  assert.deepEqual([0.5, -0.25, 1, 5.97, 20.34, -12.3, 134.4, 0.001, NaN].map(cellText), [
     '.50',
     '−.25',
     '1.00',
-    '−12',
+    '5.97',
+    '20.3',
+    '−12.3',
+    '134',
     '·',
     '',
   ]);

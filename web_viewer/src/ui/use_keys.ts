@@ -1,0 +1,17 @@
+/** Keys of a part of the page, as long as it is shown. */
+
+import { useEffect } from 'preact/hooks';
+import { screenKeys } from '../state/keys';
+
+/** What the actions need they must read from signals, for they are set once. */
+export function useKeys(actions: Record<string, (event: KeyboardEvent) => void>): void {
+  useEffect(() => {
+    for (const [key, action] of Object.entries(actions)) {
+      screenKeys.set(key, (event) => {
+        action(event);
+        return true;
+      });
+    }
+    return () => Object.keys(actions).forEach((key) => screenKeys.delete(key));
+  }, []);
+}
