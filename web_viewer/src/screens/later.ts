@@ -1,7 +1,11 @@
 /** Every screen but the first, and what only they need: fetched when the page is on screen. */
 
 import { followCompare } from '../state/compare';
-import { followMapMeans } from '../state/map_means';
+import { cancelExport } from '../state/export_map';
+import { stops } from '../state/keys';
+import { laterChecks } from '../state/link';
+import { ofCells } from '../state/link_cells';
+import { followMapMeans, stopMeans } from '../state/map_means';
 import { CausalScreen } from './causal';
 import { CompareScreen } from './compare';
 import { exposeForTests } from './expose';
@@ -18,5 +22,7 @@ export const laterScreens = {
 };
 
 followCompare();
+stops.push(cancelExport, stopMeans);
+laterChecks.value = [ofCells];
 followMapMeans();
 exposeForTests();

@@ -1,6 +1,5 @@
 /** The numbers of a map as a file: read band by band, so that the page stays alive. */
 
-import { signal } from '@preact/signals';
 import { isStale } from '../io/errors';
 import type { RunReader } from '../io/run_file';
 import { TILE } from '../draw/heat_map';
@@ -12,6 +11,7 @@ import { bytes } from '../model/numbers';
 import { npyHeader } from './export';
 import { blended, type HeadMap } from './map';
 import { meanTile, type MapMeans } from './map_means';
+import { exportProgress } from './status';
 import { client, failWith, say } from './workspace';
 
 /** Which cells a table has, and what becomes of the stored weights in them. */
@@ -31,9 +31,6 @@ export interface TableOptions {
   title: string;
   head: (row: number) => string;
 }
-
-/** What is being written; empty when nothing is. */
-export const exportProgress = signal('');
 
 const LANE = 'export';
 /** Above this one is asked first, and above that it is refused. */

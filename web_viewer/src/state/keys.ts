@@ -3,9 +3,7 @@
 import { SEQUENTIAL } from '../draw/color';
 import { SCALES } from '../draw/scale';
 import { nameOf } from '../model/heads';
-import { cancelExport } from './export_map';
 import { SCREENS } from './hash';
-import { stopMeans } from './map_means';
 import { shownHead, stepHead, toggleTray } from './selection';
 import { adjust, choose, view } from './view';
 import { table } from './heads';
@@ -48,8 +46,11 @@ export function cycleSort(step: number): void {
   choose({ sort: after(ids, view.sort.peek(), step) });
 }
 
+/** What Esc stops before all else; each tells whether there was something to stop. */
+export const stops: (() => boolean)[] = [];
+
 function escape(): void {
-  if (cancelExport() || stopMeans()) return;
+  if (stops.some((stop) => stop())) return;
   const chosen = [view.queries, view.keys, view.cell];
   if (view.screen.peek() === 'head' && chosen.some((one) => one.peek().length > 0))
     choose({ queries: [], keys: [], cell: [] });

@@ -1,26 +1,19 @@
 /** Where the address names what is not there, and the address of what is shown instead. */
 
-import { computed } from '@preact/signals';
-import type { Viewport } from '../draw/viewport';
+import { computed, signal } from '@preact/signals';
 import {
-  absentCells,
   absentFile,
   absentPart,
   byPlace,
   notUnderstood,
   otherRun,
   otherVersion,
-  otherWindow,
 } from '../model/link_words';
 import { findExperiment } from '../model/experiment_names';
-import { shownAt, type Axis } from '../model/axis';
 import { nameOf } from '../model/heads';
 import { formatVersus, versus, versusLink, versusRun } from './compare';
 import { HASH_VERSION, type ViewState } from './hash';
-import { keyAxis, queryAxis } from './cells';
-import { held, keyTexts, queryTexts, viewport } from './focus';
 import { table } from './heads';
-import { headMap } from './map';
 import { promptIds, promptTable } from './prompts';
 import { selected, shownHead, statistic, trayHeads } from './selection';
 import { choose, misread, view } from './view';
@@ -37,7 +30,7 @@ import {
   type OpenRun,
 } from './workspace';
 
-interface Discrepancy {
+export interface Discrepancy {
   words: string;
   /** What to change, so that the address names what is shown. */
   patch: Partial<ViewState>;
@@ -123,41 +116,8 @@ function ofOther(): Discrepancy[] {
   return out;
 }
 
-/** What is asked of the map on screen, by position. */
-function ofCells(): Discrepancy[] {
-  if (view.screen.value !== 'head' || !headMap.value) return [];
-  const out: Discrepancy[] = [];
-  const [query, key] = view.cell.value;
-  if (query !== undefined && view.view.value === 'map' && !held.value) {
-    out.push({ words: absentCells(`query ${query} with key ${key}`), patch: { cell: [] } });
-  }
-  // Texts may be longer than what a map holds of them.
-  const beyond = (chosen: readonly number[], texts: readonly string[], axis: Axis) =>
-    chosen.filter((at) => at >= texts.length && shownAt(axis, at) < 0);
-  const queries = beyond(view.queries.value, queryTexts.value, queryAxis.value);
-  const keys = beyond(view.keys.value, keyTexts.value, keyAxis.value);
-  const without = (all: readonly number[], some: readonly number[]) =>
-    all.filter((at) => !some.includes(at));
-  if (queries.length > 0) {
-    const patch = { queries: without(view.queries.value, queries) };
-    out.push({ words: absentCells(`query ${queries[0]}`), patch });
-  }
-  if (keys.length > 0) {
-    const patch = { keys: without(view.keys.value, keys) };
-    out.push({ words: absentCells(`key ${keys[0]}`), patch });
-  }
-  return [...out, ...ofWindow(viewport.value)];
-}
-
-/** Less than this is rounding of the address. */
-const WINDOW_SLACK = 1e-3;
-
-function ofWindow({ x, y, width, height }: Viewport): Discrepancy[] {
-  const wanted = view.zoom.value;
-  const shown = [x, y, width, height];
-  const isSame = shown.every((at, i) => Math.abs(at - (wanted[i] ?? at)) < WINDOW_SLACK);
-  return isSame ? [] : [{ words: otherWindow(wanted), patch: { zoom: shown } }];
-}
+/** What screens that come later look for in the address. */
+export const laterChecks = signal<readonly (() => Discrepancy[])[]>([]);
 
 /** Columns that lists are sorted by, and what is shown of units. */
 function ofColumns({ summary: { name } }: OpenRun): Discrepancy[] {
@@ -195,7 +155,8 @@ const discrepancies = computed<Discrepancy[]>(() => {
   const run = mainRun.value;
   // While files are being opened, what the address names may still come.
   if (!run || busy.value !== null) return [];
-  const inFile = readingPrompt.value ? [] : [...ofPrompt(run), ...ofHeads(run), ...ofCells()];
+  const later = laterChecks.value.flatMap((check) => check());
+  const inFile = readingPrompt.value ? [] : [...ofPrompt(run), ...ofHeads(run), ...later];
   return [...ofFile(run), ...inFile, ...ofColumns(run), ...ofExperiment(), ...ofOther()];
 });
 

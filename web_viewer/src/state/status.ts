@@ -2,13 +2,15 @@
 
 import { computed, signal } from '@preact/signals';
 import { bytes, plural } from '../model/numbers';
-import { exportProgress } from './export_map';
 import { table } from './heads';
 import { promptMeans } from './prompts';
 import { mainRun, partialOf } from './workspace';
 
 /** What the present view says of itself; empty for the general line. */
 export const viewStatus = signal('');
+
+/** What is being written; empty when nothing is. */
+export const exportProgress = signal('');
 
 export const status = computed(() => {
   if (exportProgress.value) return exportProgress.value;
