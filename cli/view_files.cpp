@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 
 #include "attnscope/storage/output.h"
@@ -18,14 +21,50 @@ namespace fs = std::filesystem;
 
 // HDF5 begins with these bytes, at 0, 512, 1024, 2048, …
 constexpr std::string_view kSignature = "\x89HDF\r\n\x1a\n";
+// More than any disk has; addresses that are not set are larger.
+constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 60;
 
-bool looks_like_hdf5(const InputFile& file) {
+std::optional<std::uint64_t> signature_of(const InputFile& file) {
   std::array<char, kSignature.size()> bytes{};
   for (std::uint64_t at = 0; at + bytes.size() <= file.size(); at = at == 0 ? 512 : at * 2) {
     file.read(at, bytes.data(), bytes.size());
-    if (std::string_view(bytes.data(), bytes.size()) == kSignature) return true;
+    if (std::string_view(bytes.data(), bytes.size()) == kSignature) return at;
   }
-  return false;
+  return std::nullopt;
+}
+
+// Where a superblock, counted from the signature, has the size of its addresses, the base address
+// and the end of the file. HDF5 has four versions of it.
+struct SuperblockPlan {
+  std::size_t address_bytes;
+  std::size_t base;
+  std::size_t end;
+};
+constexpr std::array<SuperblockPlan, 4> kSuperblocks{{{.address_bytes = 13, .base = 24, .end = 40},
+                                                      {.address_bytes = 13, .base = 28, .end = 44},
+                                                      {.address_bytes = 9, .base = 12, .end = 28},
+                                                      {.address_bytes = 9, .base = 12, .end = 28}}};
+constexpr std::size_t kSuperblockBytes = 52;
+
+std::uint64_t address_at(const std::array<unsigned char, kSuperblockBytes>& bytes, std::size_t at) {
+  std::uint64_t value = 0;
+  for (std::size_t i = 8; i-- > 0;) value = value << 8 | bytes[at + i];
+  return value;
+}
+
+// How long the file was when it was written; nothing where its superblock does not say so plainly.
+std::optional<std::uint64_t> written_bytes(const InputFile& file, std::uint64_t signature) {
+  std::array<unsigned char, kSuperblockBytes> bytes{};
+  if (signature + bytes.size() > file.size()) return std::nullopt;
+  file.read(signature, bytes.data(), bytes.size());
+  const unsigned char version = bytes[kSignature.size()];
+  if (version >= kSuperblocks.size()) return std::nullopt;
+  const SuperblockPlan& plan = kSuperblocks[version];
+  if (bytes[plan.address_bytes] != 8) return std::nullopt;
+  const std::uint64_t base = address_at(bytes, plan.base);
+  const std::uint64_t end = address_at(bytes, plan.end);
+  if (base > end || end > kLargestFile) return std::nullopt;
+  return end - base + signature;
 }
 
 std::vector<std::string> similar_files(const fs::path& path) {
@@ -66,10 +105,21 @@ void add_parts(const std::string& name, const std::vector<std::string>& parts, V
   out.paths.insert(out.paths.end(), parts.begin(), parts.end());
 }
 
+// Why the page will not be able to show a file, as far as its beginning tells; else empty.
+std::string problem_of(const InputFile& file) {
+  const std::optional<std::uint64_t> signature = signature_of(file);
+  if (!signature) return "not an HDF5 file";
+  const std::uint64_t written = written_bytes(file, *signature).value_or(0);
+  if (written <= file.size()) return "";
+  return "cut off: " + std::to_string(file.size()) + " of " + std::to_string(written) +
+         " bytes are there";
+}
+
 void add_file(const std::string& name, ViewFiles& out) {
-  if (!looks_like_hdf5(InputFile(name, "VI02"))) {
-    out.warnings.push_back(escape_untrusted(name, 4096) +
-                           ": not an HDF5 file; the page will say so");
+  const std::string problem = problem_of(InputFile(name, "VI02"));
+  if (!problem.empty()) {
+    out.warnings.push_back(escape_untrusted(name, 4096) + ": " + problem +
+                           "; the page will say so");
   }
   out.paths.push_back(name);
 }

@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import time
 import unittest
@@ -165,6 +166,26 @@ class Files(ViewTest):
                           self.run_file.stat().st_size])
         self.assertEqual(re.findall(r"warning: \S*/(\S+): not an HDF5 file", err),
                          ["other.h5", "empty.h5"])
+
+    def test_what_was_cut_off_is_shown_with_a_warning(self):
+        """Also behind a block of the user's, and with the superblock of older libraries."""
+        whole = self.run_file.read_bytes()
+        old = (b"\x89HDF\r\n\x1a\n" + bytes([0, 0, 0, 0, 0, 8, 8, 0]) + bytes(8) +
+               struct.pack("<QQQQ", 0, 2**64 - 1, 1000, 2**64 - 1)).ljust(1000, b"\0")
+        cut = {"half.h5": (whole, len(whole) // 2), "byte.h5": (whole, len(whole) - 1),
+               "block.h5": (bytes(512) + whole, 512 + len(whole) - 1), "old.h5": (old, 200)}
+        for name, (data, length) in cut.items():
+            (self.folder / name).write_bytes(data[:length])
+        for name, data in (("sound.h5", bytes(512) + whole), ("sound-old.h5", old)):
+            (self.folder / name).write_bytes(data)
+        listed, _, err = self.shown(*(self.folder / name for name in [*cut, "sound.h5"]),
+                                    self.folder / "sound-old.h5", self.run_file, "--port", "0")
+        self.assertEqual(len(listed), 7)
+        self.assertEqual(
+            re.findall(r"warning: \S*/(\S+): cut off: (\d+) of (\d+) bytes are there; the page", err),
+            [(name, str(length), str(len(data))) for name, (data, length) in cut.items()])
+        page = run("view", self.folder / "half.h5", "--html", self.folder / "page.html")
+        self.assertIn("half.h5: cut off", self.assert_ok(page).err)
 
     def test_names_that_are_no_text(self):
         name = os.fsencode(self.folder) + b"/\xff\x1b[31m<b>.h5"
