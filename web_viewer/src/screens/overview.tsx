@@ -16,7 +16,7 @@ import {
   toggleTray,
 } from '../state/selection';
 import { chosenPromptsWords, namesOf } from '../state/effect_prompts';
-import { promptMeans, showsMeans } from '../state/prompts';
+import { promptMeans } from '../state/prompts';
 import { effectLines, statisticLines } from '../state/statistic_lines';
 import { adjust, choose, view } from '../state/view';
 import { table } from '../state/heads';
@@ -30,7 +30,6 @@ import {
   prompt,
   results,
   say,
-  stack,
   stackName,
   stackNames,
 } from '../state/workspace';
@@ -45,6 +44,7 @@ import { WHOLE_MAP } from '../state/hash';
 import { after, cycleSort } from '../state/keys';
 import { NotesExport } from './notes';
 import { exportGrid, HeadGrid, gridMode } from './overview_grid';
+import { mapsChoice, MapsNote } from './overview_maps';
 import { HeadList } from './overview_table';
 import { exportScatter, HeadScatter, PromptsPick } from './overview_scatter';
 import { effectSentence, rangeTitle, verdictWords } from './head_words';
@@ -82,19 +82,22 @@ function Toolbar() {
           {
             value: 'map',
             label: 'Maps',
-            title: 'Small pictures of attention (t)',
-            disabled: !stack.value?.overview || showsMeans.value,
+            ...mapsChoice(),
           },
           {
             value: 'statistic',
             label: 'Statistic',
-            title: 'A number for each head (t)',
+            title: statistic.value
+              ? 'A number for each head (t)'
+              : 'The file holds no statistics of heads',
             disabled: !statistic.value,
           },
           {
             value: 'effect',
             label: 'Effect',
-            title: 'What changes without the head (t)',
+            title: columns.has('effect')
+              ? 'What changes without the head (t)'
+              : 'No open file holds effects of heads of this model',
             disabled: !columns.has('effect'),
           },
           { value: 'table', label: 'Table', title: 'All numbers, one line a head (t)' },
@@ -440,6 +443,7 @@ export function Overview() {
   return (
     <div class="overview">
       <Toolbar />
+      <MapsNote />
       <div class="columns">
         {gridMode() === 'table' ? <HeadList /> : <HeadGrid />}
         <aside>

@@ -22,6 +22,7 @@ import {
   fail,
   failures,
   failWith,
+  mainRun,
   newId,
   runs,
   say,
@@ -91,6 +92,18 @@ function addRun(run: OpenRun): void {
   if (again) void leave(again);
 }
 
+const told = new Set<number>();
+
+/** A file of another program is in no list of runs; where it is alone the page is of it anyway. */
+function tellForeign(): void {
+  if (!mainRun.peek()) return;
+  for (const { id, foreign, summary } of runs.peek()) {
+    if (!foreign || told.has(id)) continue;
+    told.add(id);
+    fail(summary.name, 'foreign', 'Its root has no attribute “schema” of attnscope');
+  }
+}
+
 const toldChanged = (name: string) =>
   failures.value.filter((failure) => isSameCause(failure, { name, code: 'changed' }));
 
@@ -127,6 +140,7 @@ async function openSource(source: Source, name: string): Promise<void> {
     const foreign = schema.kind === 'foreign';
     const run = { id: newId(), file: opened, summary, source, foreign, experiments, texts };
     addRun({ ...run, parts: null });
+    tellForeign();
     if (source.kind === 'file') remember(name, source.file.size);
   } catch (error) {
     failWith(name, error);

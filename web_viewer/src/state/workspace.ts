@@ -93,6 +93,9 @@ export function dismiss(id: number): void {
 export async function closeRun(id: number): Promise<void> {
   const run = runs.value.find((candidate) => candidate.id === id);
   runs.value = runs.value.filter((candidate) => candidate.id !== id);
+  failures.value = failures.value.filter(
+    ({ code, name }) => code !== 'foreign' || name !== run?.summary.name,
+  );
   await run?.file.close();
 }
 

@@ -5,6 +5,7 @@ import { useRef } from 'preact/hooks';
 import { causeOf, isOfServer } from '../model/failures';
 import { plural } from '../model/numbers';
 import { addressOf, isServed, openFiles, reload, reloadServed } from '../state/opening';
+import { choose } from '../state/view';
 import { dismiss, dismissAll, failures, runs, type Failure } from '../state/workspace';
 import { safeText } from '../model/tokens';
 import { Snippet } from './controls';
@@ -90,6 +91,11 @@ function explain({ code, messages: [message = ''], name }: Failure): Explanation
         title: 'This file was written by a newer version',
         advice: `It has schema version ${message}; this page reads version 1. Open it with the viewer that came with that version.`,
       };
+    case 'foreign':
+      return {
+        title: 'This is no file of attnscope',
+        advice: `${message}. The File screen shows its tree; heads and effects are of the others.`,
+      };
     case 'filter':
       return {
         title: 'A dataset is compressed in a way this page cannot read',
@@ -166,6 +172,11 @@ function FailureButtons({ failure }: { failure: Failure }) {
   return (
     <div class="failure-buttons">
       {causeOf(code) === 'changed' && <Again name={name} />}
+      {code === 'foreign' && (
+        <button type="button" onClick={() => choose({ screen: 'file' })}>
+          Show its tree
+        </button>
+      )}
       {isOfServer(code) && (
         <button type="button" onClick={() => reloadServed(id)}>
           Try again

@@ -10,6 +10,8 @@ import {
   h5py,
   lens,
   packed,
+  packedMaps,
+  several,
   verdict,
   storedCell,
   without,
@@ -59,6 +61,65 @@ test('files of other kinds get a card that says what they are', { skip: without(
     assert.match(page, /no file of attnscope/);
     assert.match(page, /x/);
   }),
+);
+
+test(
+  'a file of another program among others is named, in whichever order they come',
+  { skip: without('command', 'python') },
+  () =>
+    withViewer(async (viewer) => {
+      const foreign = writtenByH5py('foreign.h5', 'f["x"] = np.arange(4.0)');
+      const { page } = viewer;
+      for (const files of [
+        [foreign, capture()],
+        [capture(), foreign],
+      ]) {
+        await viewer.open([files[0]!]);
+        await viewer.page.locator('input[type=file]').first().setInputFiles([files[1]!]);
+        const card = page.locator('.failure[data-code=foreign]');
+        await card.waitFor();
+        assert.match(await card.innerText(), /no file of attnscope\nforeign\.h5\n.*“schema”/s);
+        await card.getByRole('button', { name: 'Show its tree' }).click();
+        assert.equal((await viewer.state()).screen, 'file');
+        await page.getByRole('region', { name: 'foreign.h5' }).getByText('x', { exact: true });
+        assert.equal(await card.count(), 1);
+        await page
+          .getByRole('region', { name: 'foreign.h5' })
+          .getByRole('button', { name: 'Close file' })
+          .click();
+        await card.waitFor({ state: 'detached' });
+      }
+    }),
+);
+
+test(
+  'why there are no small maps is said, with the way to them',
+  { skip: without('command') },
+  () =>
+    withViewer(async (viewer) => {
+      const { page } = viewer;
+      const maps = page.getByRole('button', { name: 'Maps', exact: true });
+      const note = page.locator('.banner', { hasText: 'Pictures of maps are of one prompt' });
+      await viewer.open([packedMaps()], '#v=1&g=statistic');
+      await viewer.heads();
+      assert.equal(await note.count(), 0, 'nobody asked for them');
+      await maps.click();
+      assert.match(await note.innerText(), /Shown are means over 8 prompts\./);
+      await note.getByRole('button', { name: 'show p000000' }).click();
+      await page.waitForFunction(() =>
+        document.querySelector('.switch [aria-pressed=true]')?.textContent?.includes('Maps'),
+      );
+      assert.equal(await note.count(), 0);
+      // Means of the other layout are over prompts of which one is at hand.
+      await viewer.open([several()], '#v=1&mean=1&p=p000003');
+      await note.getByRole('button', { name: 'show p000003' }).click();
+      await note.waitFor({ state: 'detached' });
+      await viewer.open([packed()]);
+      await viewer.heads();
+      assert.ok(await maps.isDisabled());
+      assert.match((await maps.getAttribute('title'))!, /holds no pictures/);
+      assert.equal(await note.count(), 0);
+    }),
 );
 
 test('a packed file shows means over its prompts', { skip: without('command', 'python') }, () =>
