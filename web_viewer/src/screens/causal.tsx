@@ -26,7 +26,14 @@ import {
 import { safeText } from '../model/tokens';
 import { measuredWords, namesOf } from '../state/effect_prompts';
 import { choose, view } from '../state/view';
-import { chosenEffects, experiments, mainRun, prompt, stackName } from '../state/workspace';
+import {
+  chosenEffects,
+  experiments,
+  mainRun,
+  ofChosenFile,
+  prompt,
+  stackName,
+} from '../state/workspace';
 import { Absent, Fold, Pick, Snippet, Switch } from '../ui/controls';
 import { PairsHelp } from './absent';
 import { exportTables, Grids, loadTokens, tokensUnder, type Listed } from './causal_grids';
@@ -41,10 +48,13 @@ function listed(): Listed[] {
   });
 }
 
-/** What is shown first is what the overview shows, else the first that there is. */
+/** What is shown first is of the chosen file, if it has results; else what the overview shows. */
 function chosenItem(all: readonly Listed[]): Listed | undefined {
-  const wanted = view.experiment.value || chosenEffects.value?.id;
-  return findExperiment(all, wanted ?? '') ?? all[0];
+  const wanted = findExperiment(all, view.experiment.value);
+  if (wanted) return wanted;
+  const own = ofChosenFile(all);
+  const among = own.length > 0 ? own : all;
+  return among.find(({ id }) => id === chosenEffects.value?.id) ?? among[0];
 }
 
 const SHOWN = 12;

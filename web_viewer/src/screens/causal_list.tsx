@@ -1,6 +1,7 @@
 /** Every unit of an experiment, one line each, with its interval drawn; sorted by any column. */
 
 import { useSignal } from '@preact/signals';
+import { ticks } from '../draw/scale';
 import type { ExperimentData } from '../format/types';
 import {
   numberAttribute,
@@ -13,6 +14,7 @@ import { interval, pText, short, signed } from '../model/numbers';
 import { hasValues } from '../model/result_words';
 import type { ResultGrid } from '../model/result_grid';
 import { arraySentence, ofUnit, sortedUnits } from '../model/results';
+import { barScale, type BarScale } from '../model/result_bars';
 import { safeText } from '../model/tokens';
 import { parseUnit } from '../model/units';
 import { choose, view } from '../state/view';
@@ -21,14 +23,15 @@ import type { Listed } from './causal_grids';
 
 const BAR = { width: 132, height: 16 };
 
+const placeOn = ({ low, high }: BarScale, x: number): number =>
+  4 + Math.min(1, Math.max(0, (x - low) / (high - low))) * (BAR.width - 8);
+
 /** Value and interval on the scale that all bars of a column share; the band is ±δ. */
-function Bar({ low, high, value, from, to, delta }: BarProps) {
+function Bar({ scale, value, from, to, delta }: BarProps) {
   if (Number.isNaN(value)) return <span class="muted">–</span>;
-  const place = (x: number) => {
-    const share = (x - low) / (high - low || 1);
-    return 4 + Math.min(1, Math.max(0, share)) * (BAR.width - 8);
-  };
+  const place = (x: number) => placeOn(scale, x);
   const middle = BAR.height / 2;
+  const [left, right] = [place(from), place(to)];
   return (
     <svg class="interval" viewBox={`0 0 ${BAR.width} ${BAR.height}`} aria-hidden="true">
       {delta > 0 && (
@@ -36,7 +39,15 @@ function Bar({ low, high, value, from, to, delta }: BarProps) {
       )}
       <path class="zero" d={`M${place(0)} 0V${BAR.height}`} />
       {!Number.isNaN(from) && !Number.isNaN(to) && (
-        <path class="range" d={`M${place(from)} ${middle}H${place(to)}`} />
+        <>
+          <path class="range" d={`M${left} ${middle}H${right}`} />
+          {from === -Infinity && (
+            <path class="arrow" d={`M${left + 4} 4L${left} 8L${left + 4} 12`} />
+          )}
+          {to === Infinity && (
+            <path class="arrow" d={`M${right - 4} 4L${right} 8L${right - 4} 12`} />
+          )}
+        </>
       )}
       <circle class={value < 0 ? 'minus' : 'plus'} cx={place(value)} cy={middle} r={3.5} />
     </svg>
@@ -44,12 +55,27 @@ function Bar({ low, high, value, from, to, delta }: BarProps) {
 }
 
 interface BarProps {
-  low: number;
-  high: number;
+  scale: BarScale;
   value: number;
   from: number;
   to: number;
   delta: number;
+}
+
+/** The numbers that the bars stand under. */
+function BarAxis({ scale }: { scale: BarScale }) {
+  return (
+    <svg class="interval axis" viewBox={`0 0 ${BAR.width} ${BAR.height}`} aria-hidden="true">
+      {ticks(scale.low, scale.high, 3).map((x) => (
+        <g key={x}>
+          <text x={placeOn(scale, x)} y={11}>
+            {short(x)}
+          </text>
+          <path class="zero" d={`M${placeOn(scale, x)} 13V${BAR.height}`} />
+        </g>
+      ))}
+    </svg>
+  );
 }
 
 interface UnitColumn {
@@ -141,20 +167,6 @@ export function UnitName({ name }: { name: string }) {
   );
 }
 
-/** Where the bars of a method begin and end: all effects, and ±δ. */
-function barRange(data: ExperimentData, offsets: readonly number[]): { low: number; high: number } {
-  const delta = numberAttribute(data, 'delta') || 0;
-  let [low, high] = [-delta, delta];
-  for (const offset of offsets) {
-    const value = data.numbers.effect!.values[offset]!;
-    if (!Number.isFinite(value)) continue;
-    low = Math.min(low, value);
-    high = Math.max(high, value);
-  }
-  const room = 0.08 * (high - low) || 1;
-  return { low: low - room, high: high + room };
-}
-
 /** Lines at first; a sweep over neurons has tens of thousands. */
 const FIRST = 100;
 const AT_MOST = 2000;
@@ -176,11 +188,11 @@ export function UnitList({ item, method }: { item: Listed; method: number }) {
     view.unitSort.value.startsWith('-'),
   ];
   const offsets = sortedUnits(data, grid, id, method, ascending);
-  const range = barRange(data, offsets);
   const delta = numberAttribute(data, 'delta');
   const intervals = hasValues(data, 'ci_low');
   const simultaneous = data.numbers.ci_sim_low !== undefined;
   const [low, high] = simultaneous ? ['ci_sim_low', 'ci_sim_high'] : ['ci_low', 'ci_high'];
+  const scale = barScale(data, grid, offsets, [low!, high!]);
   const shown = offsets.slice(0, all.value ? AT_MOST : FIRST);
   return (
     <div class="unit-list" tabIndex={0} role="region" aria-label="Every unit">
@@ -211,6 +223,7 @@ export function UnitList({ item, method }: { item: Listed; method: number }) {
             )}
             <th scope="col" class="left">
               {intervals && (simultaneous ? '95 %, all at once' : '95 %, alone')}
+              <BarAxis scale={scale} />
             </th>
             {intervals && simultaneous && (
               <th scope="col" class="left" title="Of each unit by itself">
@@ -248,7 +261,7 @@ export function UnitList({ item, method }: { item: Listed; method: number }) {
                 ))}
                 <td class="ends">
                   <Bar
-                    {...range}
+                    scale={scale}
                     value={at('effect', offset)}
                     from={at(low!, offset)}
                     to={at(high!, offset)}

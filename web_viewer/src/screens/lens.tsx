@@ -10,7 +10,14 @@ import { modelName } from '../model/join';
 import { namesOf } from '../state/effect_prompts';
 import { WHOLE_MAP } from '../state/hash';
 import { choose, view } from '../state/view';
-import { experiments, failWith, mainRun, prompt, type NamedExperiment } from '../state/workspace';
+import {
+  experiments,
+  failWith,
+  mainRun,
+  ofChosenFile,
+  prompt,
+  type NamedExperiment,
+} from '../state/workspace';
 import { Absent, copyText, Pick, Snippet } from '../ui/controls';
 import { LensAttribution, LensMeans } from './lens_means';
 import { COLOURS, gridOf, lensCell, LensChoices, LensTable, type Colour } from './lens_table';
@@ -39,7 +46,7 @@ function NoLens() {
 export function LensScreen() {
   const all = experiments.value.filter(isLens);
   const record = useSignal<ExperimentData | null>(null);
-  const lens = findExperiment(all, view.experiment.value) ?? all[0];
+  const lens = findExperiment(all, view.experiment.value) ?? ofChosenFile(all)[0] ?? all[0];
   const records = lens?.data.records ?? [];
   const id = records.includes(view.prompt.value) ? view.prompt.value : records[0];
   useEffect(() => {

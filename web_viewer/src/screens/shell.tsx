@@ -13,7 +13,16 @@ import { keepWhatIsShown, linkWords } from '../state/link';
 import { promptIds, promptMeans } from '../state/prompts';
 import { status } from '../state/status';
 import { choose, currentHash, view } from '../state/view';
-import { failures, mainRun, notice, partialOf, prompt, runIdOf, runs } from '../state/workspace';
+import {
+  failures,
+  fileChoice,
+  mainRun,
+  notice,
+  partialOf,
+  prompt,
+  runIdOf,
+  runs,
+} from '../state/workspace';
 import { toggleTray, trayHeads } from '../state/selection';
 import { copyText, Pick } from '../ui/controls';
 import { dragging, FailureCards, OpenButton } from '../ui/files';
@@ -79,16 +88,16 @@ export function shareLink(): string {
 function RunName() {
   const run = mainRun.value;
   if (!run) return null;
-  const names = runs.value.filter((one) => !one.foreign).map((one) => one.summary.name);
-  if (names.length > 1) {
+  const ours = runs.value.filter((one) => !one.foreign);
+  if (ours.length > 1) {
     return (
       <Pick
         label="File"
         hideLabel
         title={`${modelName(run.summary)}; the other files add their results if they are of this model`}
         value={run.summary.name}
-        options={names.map((name) => ({ value: name, label: safeText(name, 40) }))}
-        onPick={(mainFile) => choose({ mainFile, prompt: '', ...WHOLE_MAP })}
+        options={ours.map(({ summary: { name } }) => ({ value: name, label: safeText(name, 40) }))}
+        onPick={(name) => choose(fileChoice(ours.find(({ summary }) => summary.name === name)!))}
       />
     );
   }

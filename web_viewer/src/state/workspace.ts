@@ -15,6 +15,7 @@ import { headEffects, preferred, stacksOf, type HeadEffects } from '../model/eff
 import { experimentIds, findExperiment, type ExperimentPlace } from '../model/experiment_names';
 import { added, isSameCause, type FailureCard, type FailureCode } from '../model/failures';
 import { groupSizeOf, modelKey } from '../model/join';
+import { WHOLE_MAP, type ViewState } from './hash';
 import { view } from './view';
 
 /** A part of a longer run, with what it says itself. */
@@ -190,13 +191,28 @@ export const allEffects = computed<readonly NamedEffects[]>(() =>
   }),
 );
 
+/** Those of the file that the user chose; the first capture is only where the page begins. */
+export const ofChosenFile = <T extends NamedExperiment>(all: readonly T[]): readonly T[] =>
+  all.filter(({ run }) => run.summary.name === view.mainFile.value);
+
+/** The one that the address names, else what tells most: of the chosen file, if it has any. */
 export const chosenEffects = computed<NamedEffects | null>(() => {
   const all = allEffects.value;
   const wanted = findExperiment(all, view.experiment.value);
   if (wanted) return wanted;
-  const best = preferred(all.map(({ effects }) => effects));
-  return all.find(({ effects }) => effects === best) ?? null;
+  const own = ofChosenFile(all);
+  const among = own.length > 0 ? own : all;
+  const best = preferred(among.map(({ effects }) => effects));
+  return among.find(({ effects }) => effects === best) ?? null;
 });
+
+/** Another file: its own results go before those that another one has. */
+export function fileChoice(run: OpenRun): Partial<ViewState> {
+  const place = { prompt: '', ...WHOLE_MAP };
+  const mainFile = run.summary.name;
+  if (run.experiments.length === 0) return { mainFile, ...place };
+  return { mainFile, ...place, experiment: '', method: 0, array: '', unitSort: '' };
+}
 
 export const chosenMethod = computed<number>(() => {
   const count = chosenEffects.value?.effects.methods.length ?? 0;
