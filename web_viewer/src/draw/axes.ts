@@ -146,3 +146,19 @@ export function cellText(value: number): string {
   const text = value.toFixed(2).replace(/^(-?)0\./, '$1.');
   return text === '.00' || text === '-.00' ? '·' : text.replace('-', '−');
 }
+
+/** About, of digits and signs at 12 pixels. */
+export const cellTextWidth = (text: string): number =>
+  [...text].reduce((width, sign) => width + (sign === '.' ? 4 : 7.6), 0);
+
+/** The same with fewer digits, down to none, where that is what a narrow cell has room for. */
+export function cellTextWithin(value: number, pixels: number): string {
+  const fits = (text: string) => cellTextWidth(text) <= pixels;
+  const text = cellText(value);
+  if (fits(text)) return text;
+  const fewer = [1, 0].map((digits) => {
+    const rounded = value.toFixed(digits).replace(/^(-?)0\./, '$1.');
+    return Number(rounded) === 0 ? '·' : rounded.replace('-', '−');
+  });
+  return fewer.find(fits) ?? '';
+}

@@ -2,7 +2,7 @@
 
 import type { Verdict } from '../model/effects';
 import type { Pen } from './pen';
-import { cellText } from './axes';
+import { cellTextWithin } from './axes';
 import { cssColor, inkOn } from './color';
 import type { Ink } from './ink';
 import { placeOf, type ScaleSpec } from './scale';
@@ -17,30 +17,41 @@ export interface Matrix {
 export interface MatrixLayout {
   cell: { width: number; height: number };
   places: { x: number; y: number }[];
+  /** Room above each matrix. */
+  top: number;
   height: number;
 }
 
 const LEFT = 52;
-/** Below this a mark would lie on the number. */
+/** Below this a mark would lie on the number; it then stands beside it. */
 const MIN_FOR_MARK = 32;
+const MIN_FOR_NUMBER = { width: 32, height: 14 };
+/** Right of the number. */
+const MARK_ROOM = 9;
+const MARK_RADIUS = 3;
+/** Title and numbers of columns. */
 const TOP = 30;
-const BOTTOM = 14;
+const BOTTOM = 10;
 /** Of a letter, about. */
 const LETTER = 6.8;
 /** Room below for the colour bar. */
 const BAR = 34;
+/** From here on both tokens of a column stand side by side. */
+const MIN_FOR_BOTH = 26;
+
+type Tokens = MatrixLabels['tokens'];
 
 /** Height of a token that is written upwards. */
-const tokenHeight = (text: string): number => text.length * LETTER + 6;
+const tokenHeight = (text: string): number => (text === '' ? 0 : text.length * LETTER + 6);
 
-/** Room below a matrix for its tokens: the corrupt one stands below the clean one. */
-export const tokenRoom = (tokens: MatrixLabels['tokens']): number =>
-  BOTTOM +
-  Math.max(
-    ...tokens.map(
-      ({ clean, corrupt }) => tokenHeight(clean) + (corrupt === '' ? 0 : tokenHeight(corrupt)),
-    ),
-  );
+/** Room above a matrix for its tokens, the clean one and the corrupt one of each column. */
+function tokenRoom(tokens: Tokens, cellWidth: number): number {
+  const heights = tokens.map(({ clean, corrupt }) => {
+    const [first, second] = [tokenHeight(clean), tokenHeight(corrupt)];
+    return cellWidth >= MIN_FOR_BOTH ? Math.max(first, second) : first + second;
+  });
+  return Math.max(0, ...heights);
+}
 
 /** Beside each other while cells stay wide enough, else below each other. */
 export function matrixLayout(
@@ -49,22 +60,25 @@ export function matrixLayout(
   columns: number,
   width: number,
   height: number,
-  bottomRoom = BOTTOM,
+  tokens: Tokens = [],
 ): MatrixLayout {
   let best: MatrixLayout | null = null;
   for (let across = count; across >= 1; --across) {
     const down = Math.ceil(count / across);
     const cellWidth = Math.min(64, Math.floor((width / across - LEFT - 10) / columns));
-    const roomY = (height - BAR) / down - TOP - bottomRoom;
-    const cellHeight = Math.max(16, Math.min(cellWidth, 40, Math.floor(roomY / rows)));
+    const top = TOP + tokenRoom(tokens, cellWidth);
+    const roomY = (height - BAR) / down - top - BOTTOM;
+    const fitting = Math.min(cellWidth, 40, Math.floor(roomY / rows));
+    const cellHeight = Math.max(MIN_FOR_NUMBER.height, fitting);
     const size = { width: Math.max(6, cellWidth), height: cellHeight };
-    const stepY = TOP + rows * cellHeight + bottomRoom;
+    const stepY = top + rows * cellHeight + BOTTOM;
     const layout: MatrixLayout = {
       cell: size,
       places: Array.from({ length: count }, (_, i) => ({
         x: LEFT + (i % across) * (LEFT + columns * size.width + 10),
-        y: TOP + Math.floor(i / across) * stepY,
+        y: top + Math.floor(i / across) * stepY,
       })),
+      top,
       height: down * stepY + BAR,
     };
     if (!best || size.width > best.cell.width) best = layout;
@@ -98,12 +112,77 @@ export function cellAt(
 export interface MatrixLabels {
   rows: readonly string[];
   columns: readonly string[];
-  /** Tokens below the columns, where they are positions; the corrupt one where it differs. */
+  /** Tokens above the columns, where they are positions; the corrupt one where it differs. */
   tokens: readonly { clean: string; corrupt: string }[];
 }
 
+/** Number and mark of one cell; the mark is there in cells of any size. */
+function drawInside(pen: Pen, ink: Ink, box: Box, matrix: Matrix, scale: ScaleSpec): void {
+  const { x, y, width, height, row, column } = box;
+  const value = matrix.values(row, column);
+  const share = placeOf(scale, value);
+  const background = Number.isNaN(value) ? ink.masked : cssColor(scale.map, share);
+  pen.fillStyle = background;
+  pen.fillRect(x, y, width - 1, height - 1);
+  // The cell and its number show the sign; a mark in the colour of the sign would drown.
+  const color = Number.isNaN(value) ? ink.text : inkOn(scale.map, share);
+  const verdict = matrix.verdicts(row, column);
+  const beside = verdict && (width < MIN_FOR_MARK || height < MIN_FOR_MARK);
+  const written = width >= MIN_FOR_NUMBER.width && !Number.isNaN(value);
+  if (written) {
+    const room = width - 1 - (beside ? MARK_ROOM : 0);
+    pen.fillStyle = color;
+    pen.textAlign = 'center';
+    pen.fillText(cellTextWithin(value, room), x + room / 2, y + height / 2);
+  }
+  if (!verdict) return;
+  if (!beside) {
+    drawMark(pen, verdict, x + width - 6, y + 5, color, background, MARK_RADIUS);
+    return;
+  }
+  const radius = Math.max(1.5, Math.min(written ? 2.5 : MARK_RADIUS, (width - 5) / 2));
+  const center = written ? width - 5.5 : (width - 1) / 2;
+  drawMark(pen, verdict, x + center, y + (height - 1) / 2, color, background, radius);
+}
+
+interface Box {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+  row: number;
+  column: number;
+}
+
+/** Above the numbers of the columns, upwards. */
+function drawTokens(
+  pen: Pen,
+  ink: Ink,
+  place: { x: number; y: number },
+  width: number,
+  tokens: Tokens,
+): void {
+  const base = place.y - 18;
+  const upright = (text: string, x: number, y: number, color: string) => {
+    pen.save();
+    pen.translate(x, y);
+    pen.rotate(-Math.PI / 2);
+    pen.textAlign = 'left';
+    pen.fillStyle = color;
+    pen.fillText(text, 0, 0);
+    pen.restore();
+  };
+  tokens.forEach(({ clean, corrupt }, column) => {
+    const x = place.x + (column + 0.5) * width;
+    const apart = corrupt !== '' && width >= MIN_FOR_BOTH ? 7 : 0;
+    upright(clean, x - apart, base, ink.muted);
+    if (corrupt === '') return;
+    upright(corrupt, x + apart, base - (apart > 0 ? 0 : tokenHeight(clean)), ink.positive);
+  });
+}
+
 export function drawMatrices(
-  context: Pen,
+  pen: Pen,
   ink: Ink,
   layout: MatrixLayout,
   matrices: readonly Matrix[],
@@ -113,62 +192,34 @@ export function drawMatrices(
 ): void {
   const { width, height } = layout.cell;
   const stepX = Math.ceil(24 / width);
-  context.textBaseline = 'middle';
+  pen.textBaseline = 'middle';
   matrices.forEach((matrix, at) => {
     const place = layout.places[at]!;
-    context.font = `600 13px ${ink.font}`;
-    context.textAlign = 'left';
-    context.fillStyle = ink.text;
-    context.fillText(matrix.title, place.x, place.y - 22);
-    context.font = `12px ${ink.font}`;
-    context.fillStyle = ink.muted;
+    pen.font = `600 13px ${ink.font}`;
+    pen.textAlign = 'left';
+    pen.fillStyle = ink.text;
+    pen.fillText(matrix.title, place.x, place.y - layout.top + 8);
+    pen.font = `12px ${ink.font}`;
+    pen.fillStyle = ink.muted;
     labels.columns.forEach((label, column) => {
       if (column % stepX !== 0) return;
-      context.textAlign = 'center';
-      context.fillText(label, place.x + (column + 0.5) * width, place.y - 8);
+      pen.textAlign = 'center';
+      pen.fillText(label, place.x + (column + 0.5) * width, place.y - 8);
     });
     labels.rows.forEach((label, row) => {
-      context.textAlign = 'right';
-      context.fillStyle = ink.muted;
-      context.fillText(label, place.x - 6, place.y + (row + 0.5) * height);
+      pen.textAlign = 'right';
+      pen.fillStyle = ink.muted;
+      pen.fillText(label, place.x - 6, place.y + (row + 0.5) * height);
       for (let column = 0; column < labels.columns.length; ++column) {
-        const value = matrix.values(row, column);
-        const [x, y] = [place.x + column * width, place.y + row * height];
-        const share = placeOf(scale, value);
-        const background = Number.isNaN(value) ? ink.masked : cssColor(scale.map, share);
-        context.fillStyle = background;
-        context.fillRect(x, y, width - 1, height - 1);
-        if (width >= 32 && height >= 16 && !Number.isNaN(value)) {
-          context.fillStyle = inkOn(scale.map, share);
-          context.textAlign = 'center';
-          context.fillText(cellText(value), x + (width - 1) / 2, y + height / 2);
-        }
-        const verdict = matrix.verdicts(row, column);
-        if (verdict && width >= MIN_FOR_MARK && height >= MIN_FOR_MARK) {
-          // The cell and its number show the sign; a mark in the colour of the sign would drown.
-          const color = Number.isNaN(value) ? ink.text : inkOn(scale.map, share);
-          drawMark(context, verdict, x + width - 6, y + 5, color, background, 3);
-        }
+        const box = { x: place.x + column * width, y: place.y + row * height, row, column };
+        drawInside(pen, ink, { ...box, width, height }, matrix, scale);
       }
     });
-    const bottom = place.y + labels.rows.length * height + 6;
-    const upright = (text: string, column: number, y: number, color: string) => {
-      context.save();
-      context.translate(place.x + (column + 0.5) * width, y);
-      context.rotate(-Math.PI / 2);
-      context.textAlign = 'right';
-      context.fillStyle = color;
-      context.fillText(text, 0, 0);
-      context.restore();
-    };
-    labels.tokens.forEach(({ clean, corrupt }, column) => {
-      upright(clean, column, bottom, ink.muted);
-      if (corrupt !== '') upright(corrupt, column, bottom + tokenHeight(clean), ink.positive);
-    });
+    drawTokens(pen, ink, place, width, labels.tokens);
     if (marked?.matrix === at) {
-      context.strokeStyle = ink.accent;
-      context.lineWidth = 2;
-      context.strokeRect(
+      pen.strokeStyle = ink.accent;
+      pen.lineWidth = 2;
+      pen.strokeRect(
         place.x + marked.column * width - 1,
         place.y + marked.row * height - 1,
         width + 1,

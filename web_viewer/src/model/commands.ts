@@ -46,7 +46,16 @@ export function h5pyLens(file: string, record: string): string {
   ].join('\n');
 }
 
-const model = (name: string): string => (name && /^[\w./-]+$/.test(name) ? name : 'MODEL');
+/** Files keep what a model is called and not where it lies; only names of a hub, which have a slash,
+ *  lead to it from anywhere. */
+function model(name: string): string {
+  if (!/^[\w./-]+$/.test(name)) return 'MODEL';
+  return name.includes('/') ? name : `FOLDER/${name}`;
+}
+
+/** What is to be filled in, for a command that has such words. */
+export const FOLDER = 'FOLDER is where the model lies: files keep its name only.';
+export const needsFolder = (command: string): boolean => / -m FOLDER\//.test(command);
 
 /** As a shell takes it; long texts are for the user to fill in. */
 const quotedPrompt = (text: string): string =>

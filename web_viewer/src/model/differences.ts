@@ -2,6 +2,7 @@
 
 import type { ExperimentData } from '../format/types';
 import { parsePatternName } from '../format/schema';
+import { isDifference } from './effects';
 
 export interface HeadDifference {
   head: string;
@@ -33,7 +34,7 @@ function runIds(spec: string): { a: string; b: string } {
 
 export function differencesOf(data: ExperimentData): Differences | null {
   const effect = data.numbers.effect;
-  if (data.attributes.kind !== 'diff' || !effect) return null;
+  if (!isDifference(data) || !effect) return null;
   const largest = new Map<string, number>();
   data.cells.forEach((cell, at) => {
     const head = data.heads[at];

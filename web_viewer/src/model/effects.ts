@@ -94,9 +94,13 @@ const VERDICTS: Record<number, Verdict> = {
 /** The name of a stored verdict; null for a number of a later version. */
 export const verdictName = (stored: number): Verdict | null => VERDICTS[stored] ?? null;
 
-/** A verdict in full. */
-export const verdictWord = (verdict: Verdict): string =>
-  verdict === 'backed up' ? 'undetermined (backed up)' : verdict;
+/** A verdict in full; `delta` where it stands beside an interval, which may exclude 0 and yet lie
+ *  within ±δ. */
+export function verdictWord(verdict: Verdict, delta = NaN): string {
+  if (verdict === 'backed up') return 'undetermined (backed up)';
+  const bound = verdict === 'no effect' && !Number.isNaN(delta);
+  return bound ? `${verdict} beyond ±${short(delta)}` : verdict;
+}
 
 /** What a verdict means, in a sentence. */
 export function verdictSentence(verdict: Verdict | null, delta: number): string | undefined {
@@ -106,10 +110,14 @@ export function verdictSentence(verdict: Verdict | null, delta: number): string 
     'no effect': `All its effects are shown to be smaller than ${bound}.`,
     undetermined: `Neither is shown: its effect may be larger or smaller than ${bound}.`,
     'backed up':
-      'Removing it alone changes nothing, but other heads take over its work when it is gone, so that it may matter all the same.',
+      'Backed up: removing it alone changes nothing, but others stand in for it when it is gone, so that it may matter all the same.',
   };
   return verdict ? sentences[verdict] : undefined;
 }
+
+/** How much two captures differ, which is no effect of anything. */
+export const isDifference = (data: ExperimentData): boolean =>
+  textAttribute(data, 'kind') === 'diff';
 
 /** Metrics that cannot be negative: of their effects there is no p, and intervals lie above 0. */
 export const isDivergence = (metric: string): boolean =>
@@ -207,8 +215,7 @@ export function rankResult(
 export function headEffects(data: ExperimentData, options: EffectOptions = {}): HeadEffects | null {
   const { unitAt, names, headsPerUnit } = headIndex(data, options);
   const effect = data.numbers.effect;
-  // How much two captures differ is no effect of anything.
-  if (unitAt.size === 0 || !effect || textAttribute(data, 'kind') === 'diff') return null;
+  if (unitAt.size === 0 || !effect || isDifference(data)) return null;
   const units = effect.shape.slice(1).reduce((product, extent) => product * extent, 1);
   const at = (name: string, offset: number): number => data.numbers[name]?.values[offset] ?? NaN;
   const measures = data.texts.measures ?? [];

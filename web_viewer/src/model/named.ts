@@ -3,7 +3,7 @@
 import type { HeadEffect, HeadEffects } from './effects';
 import { effectWords, isDivergence } from './effects';
 import { nameOf, type Column, type HeadTable } from './heads';
-import { short } from './numbers';
+import { plural, short } from './numbers';
 
 export interface NamedHead {
   title: string;
@@ -25,6 +25,8 @@ export interface NamedSurroundings {
   captures: readonly string[];
   /** Prompts that the statistics are means over; 0 for those of one text. */
   means: number;
+  /** Rows of the one text whose token stands earlier as well; absent where that is not known. */
+  rows?: number;
 }
 
 /** The whole sentence. */
@@ -43,7 +45,8 @@ const nobody = (title: string, why: string, file: string | null = null): NamedHe
 const PICKED =
   'An interval that holds for all units at once is quoted where there is one, for the head is ' +
   'picked among all of them.';
-const LOUD_NOTE = `Loud is what attends most. ${PICKED}`;
+const loudNote = ({ label, sentence }: Column): string =>
+  `Loud is what attends most, here by ${label}: ${sentence} ${PICKED}`;
 const QUIET_NOTE = `An effect is large from a quarter of the strongest on. ${PICKED}`;
 const INDUCTION_NOTE =
   'Attention is averaged over the rows whose token stands earlier in the text as well; on other ' +
@@ -154,7 +157,7 @@ function loudWithoutEffect(
   const name = nameOf(table.heads[head]!);
   const found = effectAt(head)!;
   const effect = `${effectWords(effects, method, found)}${caution}.`;
-  const shared = { title, head, name, note: LOUD_NOTE, file: null };
+  const shared = { title, head, name, note: loudNote(column), file: null };
   return half === 'quieter'
     ? {
         ...shared,
@@ -199,8 +202,25 @@ function quietWithEffect(
     : { ...shared, before: '', after: ` is quiet (${words}), yet ${effect}` };
 }
 
+/** With fewer rows the share is that of a few tokens. */
+const FEW_ROWS = 5;
+
+/** Rows on which induction can be seen: an earlier copy of their token, and one that followed it
+ *  before this row. */
+export function inductionRows(tokens: ArrayLike<string | number>): number {
+  const seen = new Set<string | number>();
+  let rows = 0;
+  for (let row = 2; row < tokens.length; ++row) {
+    seen.add(tokens[row - 2]!);
+    if (seen.has(tokens[row]!)) ++rows;
+  }
+  return rows;
+}
+
 function bestInduction(table: HeadTable, around: NamedSurroundings): NamedHead {
-  const title = 'Best induction head';
+  const { rows = NaN } = around;
+  const few = rows < FEW_ROWS;
+  const title = `Best induction head${few ? ` (${plural(rows, 'row')})` : ''}`;
   const column = table.columns.get('induction');
   if (!column) return noMeasure(title, NO_CAPTURE, around);
   const everyone = () => true;
@@ -218,10 +238,16 @@ function bestInduction(table: HeadTable, around: NamedSurroundings): NamedHead {
     name: nameOf(table.heads[head]!),
     after:
       ` puts ${short(100 * value)} % of its attention on what followed an earlier copy, ` +
-      `on rows that have one${value < 0.2 ? ', which is little' : ''}${means}.`,
+      `${rowsWords(rows)}${value < 0.2 ? ', which is little' : ''}${means}` +
+      `${few ? '; so few rows tell little' : ''}.`,
     note: INDUCTION_NOTE,
     file: null,
   };
+}
+
+function rowsWords(rows: number): string {
+  if (Number.isNaN(rows)) return 'on rows that have one';
+  return `on the ${rows === 1 ? 'one row that has' : `${rows} rows that have`} one`;
 }
 
 /** Always three: one that cannot be named says why. */

@@ -1,7 +1,7 @@
 /** What the numbers of an experiment are, in the words of the report and the command line. */
 
 import type { ExperimentData } from '../format/types';
-import { promptCounts, textAttribute } from './effects';
+import { isDifference, promptCounts, textAttribute } from './effects';
 import { plural, short } from './numbers';
 
 const TITLES: Record<string, string> = {
@@ -12,6 +12,7 @@ const TITLES: Record<string, string> = {
   patch_layer_head: 'patch by layer and head',
   patch_layer_head_pos: 'patch by layer, head and position',
   edges: 'cut edges of attention',
+  diff: 'differences of two captures',
   paths: 'patch of paths',
 };
 
@@ -65,7 +66,12 @@ export function promptsWords(data: ExperimentData): string {
 }
 
 function meaningWords(data: ExperimentData): string {
-  if (textAttribute(data, 'kind') === 'diff') return 'How much two captures differ, site by site.';
+  if (isDifference(data)) {
+    return (
+      'How much two captures differ, site by site: the largest |b − a| of the values of a head, ' +
+      'and their mean.'
+    );
+  }
   const base = textAttribute(data, 'base');
   const before = base ? `of the ${base} run, which is the one that is changed` : 'before it';
   const mean = meanOf(data.numbers.baseline?.values);

@@ -1,7 +1,15 @@
 /** What is known of every unit of an experiment, whatever the units are. */
 
 import type { ExperimentData } from '../format/types';
-import { rangeWords, secondRangeWords, smallestP, verdictName, verdictWord } from './effects';
+import {
+  isDifference,
+  numberAttribute,
+  rangeWords,
+  secondRangeWords,
+  smallestP,
+  verdictName,
+  verdictWord,
+} from './effects';
 import { interval, plural, pText, short, signed } from './numbers';
 import type { ResultGrid } from './result_grid';
 import { hasValues } from './result_words';
@@ -15,12 +23,12 @@ const ARRAYS: readonly [name: string, label: string, sentence: string][] = [
   [
     'placebo',
     'effect on the placebo metric',
-    'What the same change does to a metric that has nothing to do with the task: a unit that moves both is not specific to it.',
+    'What the same change does to the placebo metric, which has nothing to do with the task: a unit that moves both is not specific to the task.',
   ],
   [
     'random_percentile',
     'share of random changes that do less',
-    'Share of random changes of the same size that do less: near 1 it does more than chance.',
+    'The output of the unit was also changed at random, as strongly as its removal changes it: of those changes the share that moves the metric less than the removal does; near 1 the effect is more than chance.',
   ],
   [
     'minimal_detectable',
@@ -35,16 +43,32 @@ const ARRAYS: readonly [name: string, label: string, sentence: string][] = [
   ['n', 'prompts', 'Prompts that the effect is a mean over.'],
 ];
 
-/** Arrays that tell a sign; others begin at 0. */
-export const isSigned = (array: string): boolean =>
-  ['effect', 'effect_all', 'recovery', 'direct', 'placebo'].includes(array);
+/** The same names in a comparison of two captures, where nothing was changed. */
+const OF_DIFFERENCES: typeof ARRAYS = [
+  ['effect', '|b − a|', 'How far the values of a head are apart in the two captures.'],
+  ['n', 'values', 'Values that were compared.'],
+  ['undefined', 'not numbers', 'Values that are no number in one of the two captures only.'],
+];
 
-export const arrayLabel = (name: string): string =>
-  ARRAYS.find(([known]) => known === name)?.[1] ?? name;
+/** Arrays that tell a sign; others begin at 0. */
+export const isSigned = (data: ExperimentData, array: string): boolean =>
+  !isDifference(data) && ['effect', 'effect_all', 'recovery', 'direct', 'placebo'].includes(array);
+
+const knownArray = (data: ExperimentData, name: string) =>
+  (isDifference(data) ? OF_DIFFERENCES : ARRAYS).find(([known]) => known === name);
+
+export const arrayLabel = (data: ExperimentData, name: string): string =>
+  knownArray(data, name)?.[1] ?? name;
 
 /** What an array is, for the one who points at its name. */
-export const arraySentence = (name: string): string =>
-  ARRAYS.find(([known]) => known === name)?.[2] ?? '';
+export const arraySentence = (data: ExperimentData, name: string): string =>
+  knownArray(data, name)?.[2] ?? '';
+
+/** A value as its array is read. */
+export function valueWords(data: ExperimentData, array: string, value: number): string {
+  if (array === 'p_adjusted') return pText(value, smallestP(data));
+  return isSigned(data, array) ? signed(value) : short(value);
+}
 
 export function arraysOf(data: ExperimentData): string[] {
   const effect = data.numbers.effect;
@@ -66,7 +90,10 @@ const KIND_WORDS: Record<number, string> = {
 
 /** What qualifies a verdict and changes none. */
 const MARKS: readonly [name: string, words: string][] = [
-  ['unspecific', 'unspecific: a placebo metric moves as well'],
+  [
+    'unspecific',
+    'unspecific: a placebo metric, which has nothing to do with the task, moves as well',
+  ],
   ['like_random', 'random changes of the same size do as much'],
 ];
 
@@ -107,7 +134,8 @@ export function describeUnit(data: ExperimentData, grid: ResultGrid, offset: num
   const seen = at('minimal_detectable');
   if (!Number.isNaN(seen)) lines.push(`could be seen: ${short(seen)}`);
   const word = verdictName(at('verdict'));
-  if (word) lines.push(`verdict: ${verdictWord(word)}`);
+  if (word) lines.push(`verdict: ${verdictWord(word, numberAttribute(data, 'delta'))}`);
+  if (word === 'backed up') lines.push('backed up: others stand in for it when it is gone');
   const kind = KIND_WORDS[at('interval_kind')];
   if (kind) lines.push(kind);
   for (const [name, words] of MARKS) if (at(name) === 1) lines.push(words);
@@ -133,7 +161,7 @@ export function sortedUnits(
   if (column === 'unit') return ascending ? offsets.reverse() : offsets;
   const key = (offset: number) => {
     const value = ofUnit(data, grid, column, offset);
-    return isSigned(column) ? Math.abs(value) : value;
+    return isSigned(data, column) ? Math.abs(value) : value;
   };
   const direction = ascending ? 1 : -1;
   return offsets.sort((a, b) => {

@@ -46,8 +46,8 @@ export const STATISTICS: readonly Definition[] = [
   define('distance', 'distance', 'How far back a row looks, in tokens, on average.', false),
   define(
     'norm_weighted',
-    'value moved',
-    'Σ weight × length of what the key’s value adds to the residual stream (Kobayashi et al. 2020).',
+    'norm-weighted attention',
+    'How much the key adds and not only how much it is attended to: Σ weight × length of what the key’s value adds to the residual stream (Kobayashi et al. 2020).',
     false,
   ),
   define(
@@ -61,29 +61,29 @@ const MEASURES: readonly Definition[] = [
   define(
     'attention mass',
     'attention mass',
-    'What the read rows (those at which the metric reads the answer) give to keys other than the first token and themselves.',
+    'What the answer rows (those at which the metric reads the answer) give to keys other than the first token and themselves.',
   ),
   define(
     'largest weight',
-    'largest weight (read rows)',
-    'The largest weight without the first token, over the read rows: those at which the metric reads the answer.',
+    'largest weight (answer rows)',
+    'The largest weight without the first token, over the answer rows: those at which the metric reads the answer.',
   ),
   define(
     'focus',
-    'focus (read rows)',
-    'Minus the entropy in nats, over the read rows: those at which the metric reads the answer.',
+    'focus (answer rows)',
+    'How sharply the answer rows (those at which the metric reads the answer) attend: minus the entropy in nats, so 0 is one key only, and the further below 0 the more spread out.',
     false,
   ),
   define(
     'norm-weighted attention',
-    'value moved (read rows)',
-    'Σ weight × length of what the key’s value adds, over the read rows: those at which the metric reads the answer.',
+    'norm-weighted attention (answer rows)',
+    'Σ weight × length of what the key’s value adds, over the answer rows: those at which the metric reads the answer.',
     false,
   ),
   define(
     "attention to the answer's source",
     'to the answer’s source',
-    'Attention to the tokens that the pairs name as the source of the answer, from the rows that are read.',
+    'Attention to the tokens that the pairs name as the source of the answer, from the answer rows: those at which the metric reads the answer.',
   ),
 ];
 

@@ -2,6 +2,7 @@
 
 import type { ExperimentData, MapInfo, StackData } from '../format/types';
 import { short } from './numbers';
+import { definitionOf } from './statistics';
 
 /** Arrays that are NaN by design where a number would mean nothing. */
 function missingIn(values: ArrayLike<number>): number {
@@ -33,10 +34,10 @@ export function missingInStack(stack: StackData, prompt: string): string {
         if (Number.isNaN(headStats[at] ?? NaN)) ++count;
       }
     });
-    return count > 0 ? [`${name} of ${count} of ${heads} heads`] : [];
+    return count > 0 ? [`${definitionOf(name).label} for ${count} of ${heads} heads`] : [];
   });
   return parts.length > 0
-    ? `Undefined on ${prompt} (${stack.stack}), which is not 0: ${parts.join(', ')}.`
+    ? `Undefined on ${prompt}${inStack(stack)}, which is not 0: ${parts.join(', ')}.`
     : '';
 }
 
@@ -45,21 +46,27 @@ const ROUNDINGS: Record<string, string> = {
   f16: '16-bit floats (f16): weights below 6e−5 lose digits, and those below 3e−8 became 0',
 };
 
+/** Named where a model has several kinds of attention. */
+const inStack = ({ stack }: StackData): string =>
+  stack === 'self' ? '' : ` (${stack === 'cross' ? 'cross-attention' : `of the ${stack}`})`;
+
 /** How the maps of a stack were made smaller. */
-export function roundingOf({ stack, maps }: StackData): string[] {
+export function roundingOf(stack: StackData): string[] {
+  const { maps } = stack;
+  const of = `Maps${inStack(stack)}`;
   const out: string[] = [];
   const different = <T>(of: (map: MapInfo) => T) => [...new Set(maps.map(of))];
   for (const kind of different(({ mapDtype }) => mapDtype)) {
     const words = ROUNDINGS[kind];
-    if (words) out.push(`Maps (${stack}) are ${words}. Statistics were taken before.`);
+    if (words) out.push(`${of} are ${words}. Statistics were taken before.`);
   }
   for (const floor of different((map) => map.floor)) {
-    if (floor > 0) out.push(`In maps (${stack}) weights below ${short(floor, 2)} became 0.`);
+    if (floor > 0) out.push(`${of}: weights below ${short(floor, 2)} became 0.`);
   }
   if (
     maps.some(({ heads, queryPositions, keyPositions }) => heads || queryPositions || keyPositions)
   ) {
-    out.push(`Maps (${stack}) are of some heads or positions only; the others were not kept.`);
+    out.push(`${of} are of some heads or positions only; the others were not kept.`);
   }
   return out;
 }

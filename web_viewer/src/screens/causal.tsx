@@ -10,18 +10,18 @@ import {
   verdictCommand,
 } from '../model/commands';
 import { findExperiment } from '../model/experiment_names';
-import { numberAttribute, smallestP, stacksOf, textAttribute } from '../model/effects';
+import { isDifference, numberAttribute, stacksOf, textAttribute } from '../model/effects';
 import { modelName } from '../model/join';
-import { pText, short, signed } from '../model/numbers';
+import { short } from '../model/numbers';
 import { promptsWords, readingNotes } from '../model/result_words';
 import { resultGrid, type ResultGrid } from '../model/result_grid';
 import {
   arrayLabel,
   arraySentence,
   arraysOf,
-  isSigned,
   ofUnit,
   sortedUnits,
+  valueWords,
 } from '../model/results';
 import { safeText } from '../model/tokens';
 import { measuredWords, namesOf } from '../state/effect_prompts';
@@ -36,10 +36,10 @@ import {
 } from '../state/workspace';
 import { Absent, Fold, Pick, Snippet, Switch } from '../ui/controls';
 import { PairsHelp } from './absent';
-import { exportTables, Grids, loadTokens, tokensUnder, type Listed } from './causal_grids';
+import { exportTables, Grids, loadTokens, tokensOver, type Listed } from './causal_grids';
 import { UnitList, UnitName } from './causal_list';
 import { StackPick } from './overview';
-import { Checks, Controls, Ranks, Sets, Tiles } from './causal_verdict';
+import { Checks, Controls, Ranks, Sets, Tiles, Words } from './causal_verdict';
 
 function listed(): Listed[] {
   return experiments.value.flatMap((one) => {
@@ -68,10 +68,7 @@ function Largest({ item, array, method }: { item: Listed; array: string; method:
   const top = Math.abs(at(offsets[0] ?? 0)) || 1;
   return (
     <section aria-label="Units by size">
-      <h2>
-        Largest {arrayLabel(array)}
-        {grid.methods.length > 1 && ` under ${safeText(grid.methods[method] ?? '')}`}
-      </h2>
+      <h2>{largestWords(data, grid, array, method)}</h2>
       <table class="ranking">
         <tbody>
           {offsets.map((offset) => {
@@ -102,9 +99,15 @@ function Largest({ item, array, method }: { item: Listed; array: string; method:
   );
 }
 
-function valueWords(data: ExperimentData, array: string, value: number): string {
-  if (array === 'p_adjusted') return pText(value, smallestP(data));
-  return isSigned(array) ? signed(value) : short(value);
+function largestWords(
+  data: ExperimentData,
+  { methods }: ResultGrid,
+  array: string,
+  method: number,
+): string {
+  const name = safeText(methods[method] ?? '');
+  if (isDifference(data)) return `Where the captures differ most: ${name} |b − a|`;
+  return `Largest ${arrayLabel(data, array)}${methods.length > 1 ? ` under ${name}` : ''}`;
 }
 
 function NoResults() {
@@ -129,7 +132,7 @@ function NoResults() {
 function positionWords(item: Listed): string {
   const { data, grid } = item;
   if (grid.columnAxis !== 'position') return '';
-  const tokens = tokensUnder(item);
+  const tokens = tokensOver(item);
   const run = {
     noise: ' The clean run was broken with values of the corrupt one.',
     denoise: ' The corrupt run was mended with values of the clean one.',
@@ -170,11 +173,11 @@ function Toolbar({ all, item, array, method, layout }: ToolbarProps) {
         <Pick
           label="Show"
           value={array}
-          title={arraySentence(array)}
+          title={arraySentence(data, array)}
           options={arrays.map((name) => ({
             value: name,
-            label: arrayLabel(name),
-            title: arraySentence(name),
+            label: arrayLabel(data, name),
+            title: arraySentence(data, name),
           }))}
           onPick={(name) => choose({ array: name })}
         />
@@ -204,9 +207,10 @@ interface ToolbarProps {
 
 /** “logit-diff, 200 prompts in 40 groups, noise floor 3.8e-6” */
 function contextWords(data: ExperimentData): string {
-  const parts = [safeText(textAttribute(data, 'metric')), promptsWords(data)];
+  const metric = isDifference(data) ? arrayLabel(data, 'effect') : textAttribute(data, 'metric');
+  const parts = [safeText(metric), promptsWords(data)];
   const floor = numberAttribute(data, 'noise_floor');
-  if (!Number.isNaN(floor)) parts.push(`noise floor ${short(floor, 2)}`);
+  if (!Number.isNaN(floor) && !isDifference(data)) parts.push(`noise floor ${short(floor, 2)}`);
   return parts.filter(Boolean).join(', ');
 }
 
@@ -251,6 +255,7 @@ export function CausalScreen() {
               </p>
             </Fold>
           )}
+          {paragraph && <Words data={data} />}
           <Ranks data={data} method={method} />
           <Sets data={data} />
           <Controls data={data} />

@@ -10,7 +10,6 @@ import {
   cellAt,
   drawMatrices,
   matrixLayout,
-  tokenRoom,
   type MatrixCell,
   type MatrixLayout,
 } from '../draw/matrix';
@@ -42,7 +41,7 @@ export async function loadTokens(run: OpenRun): Promise<void> {
   firstTokens.value = { run: run.id, tokens: pairTokens(texts, corrupt) };
 }
 
-export function tokensUnder({ run, grid }: Listed): PairToken[] {
+export function tokensOver({ run, grid }: Listed): PairToken[] {
   const { run: owner, tokens } = firstTokens.value;
   if (owner !== run.id) return [];
   return grid.positions.map((position) => {
@@ -58,7 +57,7 @@ function scaleOf(data: ExperimentData, array: string, diverging: ColorMapName): 
   const values = data.numbers[array]?.values ?? new Float64Array(0);
   let top = 0;
   for (const value of values) if (Math.abs(value) > top) top = Math.abs(value);
-  return isSigned(array)
+  return isSigned(data, array)
     ? { kind: 'linear', low: -top, high: top, map: diverging, diverging: true }
     : { kind: 'linear', low: 0, high: top, map: view.color.value };
 }
@@ -78,11 +77,11 @@ function drawTables(
     return offset < 0 ? NaN : ofUnit(data, grid, name, offset);
   };
   const matrices = grid.methods.map((title, matrix) => ({
-    title: safeText(title) || arrayLabel(array),
+    title: safeText(title) || arrayLabel(data, array),
     values: (row: number, column: number) => at(array, { matrix, row, column }),
     verdicts: (row: number, column: number) => verdictName(at('verdict', { matrix, row, column })),
   }));
-  const labels = { rows: grid.rows, columns: grid.columns, tokens: tokensUnder(item) };
+  const labels = { rows: grid.rows, columns: grid.columns, tokens: tokensOver(item) };
   drawMatrices(pen, ink, layout, matrices, labels, scale, marked);
   const bar = { x: place.width - 196, y: place.height - 30, width: 180, height: 8 };
   drawColorBar(pen, ink, bar, scale, (value) => short(value));
@@ -103,9 +102,8 @@ function offsetIn(grid: ResultGrid, { matrix, row, column }: MatrixCell): number
 
 function layoutOf(item: Listed, { width, height }: Size): MatrixLayout {
   const { methods, rows, columns } = item.grid;
-  const tokens = tokensUnder(item);
-  const room = tokens.length > 0 ? tokenRoom(tokens) : undefined;
-  return matrixLayout(methods.length, rows.length, columns.length, width, height, room);
+  const tokens = tokensOver(item);
+  return matrixLayout(methods.length, rows.length, columns.length, width, height, tokens);
 }
 
 /** The same as a picture for a paper. */
@@ -142,7 +140,7 @@ export function Grids({ item, array }: { item: Listed; array: string }) {
     <div class="causal-grids" style={{ minHeight: `${layout.value.height}px` }}>
       <Canvas
         draw={draw}
-        label={`${arrayLabel(array)} of ${grid.units} units under ${grid.methods.join(', ')}`}
+        label={`${arrayLabel(data, array)} of ${grid.units} units under ${grid.methods.join(', ')}`}
         onPointerMove={(event) => {
           pointer.value = offsetOf(event);
           const { x, y } = pointer.value;

@@ -4,16 +4,16 @@ import { useSignal } from '@preact/signals';
 import { ticks } from '../draw/scale';
 import type { ExperimentData } from '../format/types';
 import {
+  isDifference,
   numberAttribute,
-  smallestP,
   verdictName,
   verdictSentence,
   verdictWord,
 } from '../model/effects';
-import { interval, pText, short, signed } from '../model/numbers';
+import { interval, short } from '../model/numbers';
 import { hasValues } from '../model/result_words';
 import type { ResultGrid } from '../model/result_grid';
-import { arraySentence, ofUnit, sortedUnits } from '../model/results';
+import { arrayLabel, arraySentence, ofUnit, sortedUnits, valueWords } from '../model/results';
 import { barScale, type BarScale } from '../model/result_bars';
 import { safeText } from '../model/tokens';
 import { parseUnit } from '../model/units';
@@ -97,26 +97,25 @@ const COLUMN_LABELS: Record<string, string> = {
   groups: 'groups',
 };
 
-const SIGNED = ['effect_all', 'recovery', 'direct', 'placebo'];
-
 /** The columns that this experiment has values for. */
 function columnsOf(data: ExperimentData, grid: ResultGrid): UnitColumn[] {
-  const least = smallestP(data);
+  const shownAs = (id: string) => (offset: number) =>
+    valueWords(data, id, ofUnit(data, grid, id, offset));
   const out: UnitColumn[] = [];
   if (hasValues(data, 'p_adjusted')) {
     out.push({
       id: 'p_adjusted',
       label: 'p adjusted',
-      title: arraySentence('p_adjusted'),
-      shown: (offset) => pText(ofUnit(data, grid, 'p_adjusted', offset), least),
+      title: arraySentence(data, 'p_adjusted'),
+      shown: shownAs('p_adjusted'),
     });
   }
   for (const [id, label] of Object.entries(COLUMN_LABELS)) {
     if (!hasValues(data, id)) continue;
-    const words = SIGNED.includes(id) ? signed : short;
     const title =
-      id === 'groups' ? 'Groups of prompts that the interval draws from.' : arraySentence(id);
-    out.push({ id, label, title, shown: (offset) => words(ofUnit(data, grid, id, offset)) });
+      id === 'groups' ? 'Groups of prompts that the interval draws from.' : arraySentence(data, id);
+    const name = isDifference(data) ? arrayLabel(data, id) : label;
+    out.push({ id, label: name, title, shown: shownAs(id) });
   }
   return out;
 }
@@ -174,7 +173,7 @@ const AT_MOST = 2000;
 function verdictOf(data: ExperimentData, grid: ResultGrid, offset: number): string {
   const verdict = verdictName(ofUnit(data, grid, 'verdict', offset));
   const unspecific = ofUnit(data, grid, 'unspecific', offset) === 1 ? ', unspecific' : '';
-  return verdict ? verdictWord(verdict) + unspecific : '';
+  return verdict ? verdictWord(verdict, numberAttribute(data, 'delta')) + unspecific : '';
 }
 
 export function UnitList({ item, method }: { item: Listed; method: number }) {
@@ -207,7 +206,7 @@ export function UnitList({ item, method }: { item: Listed; method: number }) {
                   key={name}
                   id="effect"
                   label={safeText(name) || 'effect'}
-                  title="Sorts by the size of the effect"
+                  title={`${arraySentence(data, 'effect')} Sorts by its size.`}
                 />
               ) : (
                 <th key={name} scope="col">
@@ -256,7 +255,7 @@ export function UnitList({ item, method }: { item: Listed; method: number }) {
                 )}
                 {grid.methods.map((name, m) => (
                   <td key={name} class="value">
-                    {signed(at('effect', m * grid.units + unit))}
+                    {valueWords(data, 'effect', at('effect', m * grid.units + unit))}
                   </td>
                 ))}
                 <td class="ends">

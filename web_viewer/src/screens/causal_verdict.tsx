@@ -9,7 +9,9 @@ import {
   type Verdict,
 } from '../model/effects';
 import { interval, plural, pText, short, signed, tabular, tabularSigned } from '../model/numbers';
+import { definitionOf } from '../model/statistics';
 import { safeText } from '../model/tokens';
+import { verdictWords } from '../model/verdict_words';
 import { Fold } from '../ui/controls';
 
 function countsOf(data: ExperimentData): Map<Verdict, number> {
@@ -59,11 +61,31 @@ const range = (low: number, high: number): string =>
 function RankRow({ name, rank }: { name: string; rank: RankResult }) {
   return (
     <tr>
-      <td>{safeText(name)}</td>
+      <td title={definitionOf(name).sentence}>{safeText(name)}</td>
       <td class="value">{tabularSigned(rank.tau)}</td>
       <td class="muted">{range(rank.low, rank.high)}</td>
       <td class="value">{pText(rank.p, rank.smallestP)}</td>
     </tr>
+  );
+}
+
+/** What the words of its text mean. */
+export function Words({ data }: { data: ExperimentData }) {
+  const words = verdictWords(data);
+  if (words.length === 0) return null;
+  return (
+    <Fold title="Words in this text">
+      <dl class="controls">
+        {words.map(({ word, sentence }) => (
+          <div key={word}>
+            <dt>
+              <b>{word}</b>
+            </dt>
+            <dd>{sentence}</dd>
+          </div>
+        ))}
+      </dl>
+    </Fold>
   );
 }
 

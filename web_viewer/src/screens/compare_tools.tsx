@@ -8,6 +8,7 @@ import { roundingStep } from '../model/warnings';
 import { formatVersus, sideA, sideB, versus } from '../state/compare';
 import { promptIds } from '../state/prompts';
 import { differenceLines } from '../state/map_lines';
+import { comparedFiles } from '../state/effect_prompts';
 import { shownHead } from '../state/selection';
 import { choose, view } from '../state/view';
 import { table } from '../state/heads';
@@ -18,7 +19,7 @@ import { ColorPicks } from './overview';
 const SHOWN_DIFFERENCES = 8;
 
 /** Whether the maps on screen are of one head and prompt of two files. */
-function isShown(first: OpenRun | undefined, second: OpenRun | undefined): boolean {
+function isShown(first: OpenRun | null, second: OpenRun | null): boolean {
   const other = versus.value;
   const main = mainRun.value;
   const head = shownHead.value;
@@ -39,12 +40,10 @@ export function DiffLine() {
     .map(({ run, data }) => ({ run, differences: differencesOf(data) }))
     .find(({ differences }) => differences !== null);
   if (!found?.differences) return null;
-  const { a, b, method, metric, heads, equal, undefined: lost } = found.differences;
-  const runOf = (id: string) => runs.value.find(({ summary }) => summary.root.run_id === id);
-  const [first, second] = [runOf(a), runOf(b)];
-  const nameIn = (run: OpenRun | undefined, id: string) =>
-    run ? safeText(run.summary.name, 40) : `run ${safeText(id, 8)}`;
-  const [nameA, nameB] = [nameIn(first, a), nameIn(second, b)];
+  const { method, metric, heads, equal, undefined: lost } = found.differences;
+  const files = comparedFiles(found.differences);
+  const [first, second] = [files.a.run, files.b.run];
+  const [nameA, nameB] = [files.a.name, files.b.name];
   const shown = isShown(first, second);
   const rounding = shown
     ? roundingStep([sideA.value, sideB.value].map((side) => side?.at.map.mapDtype ?? ''))
@@ -57,14 +56,17 @@ export function DiffLine() {
     });
     if (!shown) say(`A is of ${nameA} now, B of ${nameB}.`);
   };
+  // Beside other maps one step to the compared ones is enough.
+  const brief = !shown && first !== null && second !== null && heads.length > 0;
+  const source = safeText(found.run.summary.name, 40);
   return (
     <p class="diff-line">
       <span class="muted">
-        {safeText(found.run.summary.name, 40)}: {method} {metric} between {nameA} (a) and {nameB}{' '}
-        (b)
-        {!shown && ', which is not what is shown below'}
+        {brief
+          ? `${source}: other maps than these, ${nameA} and ${nameB}, differ most in head`
+          : `${source}: ${method} ${metric} between ${nameA} (a) and ${nameB} (b)`}
       </span>
-      {heads.slice(0, SHOWN_DIFFERENCES).map(({ head, value }) => (
+      {heads.slice(0, brief ? 1 : SHOWN_DIFFERENCES).map(({ head, value }) => (
         <button
           key={head}
           type="button"
@@ -76,15 +78,17 @@ export function DiffLine() {
           {head} {short(value, 2)}
         </button>
       ))}
-      <span class="muted">
-        {heads.length === 0 && lost === 0 && 'no map differs'}
-        {lost > 0 && `${plural(lost, 'head')} with cells that are not numbers; `}
-        {equal > 0 &&
-          heads.length > 0 &&
-          `${equal === 1 ? '1 head is' : `${equal} heads are`} equal`}
-        {(!first || !second) && '; open both captures beside it to see their maps'}
-        {rounding && `. ${rounding}`}
-      </span>
+      {!brief && (
+        <span class="muted">
+          {heads.length === 0 && lost === 0 && 'no map differs'}
+          {lost > 0 && `${plural(lost, 'head')} with cells that are not numbers; `}
+          {equal > 0 &&
+            heads.length > 0 &&
+            `${equal === 1 ? '1 head is' : `${equal} heads are`} equal`}
+          {(!first || !second) && '; open both captures beside it to see their maps'}
+          {rounding && `. ${rounding}`}
+        </span>
+      )}
     </p>
   );
 }

@@ -1,7 +1,6 @@
 /** One head: what it attends to here, and what is known of what it causes. */
 
 import { verdictCommand } from '../model/commands';
-import { verdictSentence } from '../model/effects';
 import { nameOf } from '../model/heads';
 import { modelName } from '../model/join';
 import { found, showWords, stepFound } from '../state/focus';
@@ -14,7 +13,7 @@ import { currentRows } from '../state/rows';
 import { chosenPromptsWords } from '../state/effect_prompts';
 import { shownHead, stepHead, trayHeads } from '../state/selection';
 import { adjust, choose, view } from '../state/view';
-import { chosenEffects, mainRun, prompt, results } from '../state/workspace';
+import { mainRun, prompt, results } from '../state/workspace';
 import { Check, copyText, Pick, Switch } from '../ui/controls';
 import { useKeys } from '../ui/use_keys';
 import { HeadAside } from './head_aside';
@@ -24,7 +23,7 @@ import { HeadLines } from './head_lines';
 import { HeadMap } from './head_map';
 import { MeansPick, MeansSentence, NoMeanNote } from './head_means';
 import { HeadText } from './head_text';
-import { effectSentence, rangeTitle, verdictWords } from './head_words';
+import { effectSentence, rangeTitle, verdictTitle, verdictWords } from './head_words';
 import { NoMap } from './no_map';
 import { ColorPicks, StackPick } from './overview';
 
@@ -40,10 +39,7 @@ function Banner({ index }: { index: number }) {
           <span title={rangeTitle(index)}>{effectSentence(index)}</span>
           {effect.verdict && (
             <>
-              ; verdict:{' '}
-              <b title={verdictSentence(effect.verdict, chosenEffects.value?.effects.delta ?? NaN)}>
-                {verdictWords(effect)}
-              </b>
+              ; verdict: <b title={verdictTitle(effect)}>{verdictWords(effect)}</b>
             </>
           )}
           . {chosenPromptsWords.value}

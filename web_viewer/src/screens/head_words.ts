@@ -1,15 +1,24 @@
 /** One head in words, the same everywhere. */
 
 import type { HeadEffect } from '../model/effects';
-import { effectWords, rangeSentence, verdictWord } from '../model/effects';
+import { effectWords, rangeSentence, verdictSentence, verdictWord } from '../model/effects';
 import { nameOf } from '../model/heads';
 import { short } from '../model/numbers';
 import { statistic } from '../state/selection';
 import { table } from '../state/heads';
 import { chosenEffects, chosenMethod } from '../state/workspace';
 
+const delta = (): number => chosenEffects.value?.effects.delta ?? NaN;
+
+export const TRAY =
+  'The tray holds heads put aside: two and more can be drawn as one map (Head) or compared, and links keep them.';
+
 export const verdictWords = ({ verdict }: HeadEffect): string =>
-  verdict ? verdictWord(verdict) : '';
+  verdict ? verdictWord(verdict, delta()) : '';
+
+/** What the verdict means, for the one who points at it. */
+export const verdictTitle = (effect: HeadEffect | null | undefined): string | undefined =>
+  verdictSentence(effect?.verdict ?? null, delta());
 
 /** “zeroing changes logit-diff by −0.4 [−0.6, −0.2] (all at once)” */
 export function effectSentence(index: number): string {

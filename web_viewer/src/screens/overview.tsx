@@ -2,7 +2,7 @@
 
 import { SCALES } from '../draw/scale';
 import { SEQUENTIAL } from '../draw/color';
-import { namedHeads, sentenceOf, type NamedHead } from '../model/named';
+import { inductionRows, namedHeads, sentenceOf, type NamedHead } from '../model/named';
 import { labelsOf } from '../model/labels';
 import { nameOf } from '../model/heads';
 import { plural, short } from '../model/numbers';
@@ -33,6 +33,7 @@ import {
   stackName,
   stackNames,
 } from '../state/workspace';
+import { verdictWord } from '../model/effects';
 import { modelName } from '../model/join';
 import { captureCommand, verdictCommand } from '../model/commands';
 import { safeText } from '../model/tokens';
@@ -47,7 +48,7 @@ import { exportGrid, HeadGrid, gridMode } from './overview_grid';
 import { mapsChoice, MapsNote } from './overview_maps';
 import { HeadList } from './overview_table';
 import { exportScatter, HeadScatter, PromptsPick } from './overview_scatter';
-import { effectSentence, rangeTitle, verdictWords } from './head_words';
+import { effectSentence, TRAY, rangeTitle, verdictTitle, verdictWords } from './head_words';
 
 const SCALE_LABELS = { sqrt: '√', linear: 'linear', log: 'log', rank: 'rank' };
 
@@ -215,12 +216,19 @@ function CaptureChip({ file }: { file: string | null }) {
   );
 }
 
+/** Of the text whose statistics are shown; not known of means over prompts. */
+function rowsThatRepeat(): number | undefined {
+  const tokens = promptMeans.value ? undefined : prompt.value?.queryTokens[stackName.value];
+  return tokens && inductionRows(tokens.ids ?? tokens.texts);
+}
+
 /** Once a head is chosen, the sentences make room for it. */
 function FirstLook({ brief }: { brief: boolean }) {
   const effects = chosenEffects.value?.effects ?? null;
   const named = namedHeads(table.value, effects, chosenMethod.value, {
     captures: otherCaptures.value,
     means: promptMeans.value?.prompts ?? 0,
+    rows: rowsThatRepeat(),
   });
   const prompts = points.value.all ? effects?.prompts : null;
   return (
@@ -259,7 +267,7 @@ function exportHeads(): void {
   heads.forEach((head, at) => {
     const values = shown.map(({ values: of }) => (Number.isNaN(of[at]!) ? '' : of[at]!));
     const effect = effects[at];
-    lines.push([nameOf(head), ...values, effect ? verdictWords(effect) : '']);
+    lines.push([nameOf(head), ...values, effect?.verdict ? verdictWord(effect.verdict) : '']);
   });
   const name = mainRun.peek()?.summary.name.replace(/\.h5$/, '') ?? 'run';
   download(`${name}-heads.csv`, new Blob([csv(lines)], { type: 'text/csv' }));
@@ -289,13 +297,15 @@ function Selected() {
         ) : (
           'No causal result for this head.'
         )}
-        {effect?.verdict && ` Verdict: ${verdictWords(effect)}.`}
+        {effect?.verdict && (
+          <span title={verdictTitle(effect)}> Verdict: {verdictWords(effect)}.</span>
+        )}
         {effect && ` ${chosenPromptsWords.value}`}
       </p>
       <button type="button" class="primary" onClick={() => choose({ screen: 'head' })}>
         Open head {name}
       </button>
-      <button type="button" onClick={() => toggleTray(name)}>
+      <button type="button" title={TRAY} onClick={() => toggleTray(name)}>
         {view.tray.value.includes(name) ? 'Remove from tray' : 'Add to tray'}
       </button>
     </section>

@@ -1,7 +1,7 @@
 /** All heads as a table of numbers: one line a head, sorted by any column. */
 
 import { labelsOf } from '../model/labels';
-import { rangeSentence, rangeWords, verdictSentence, type HeadEffect } from '../model/effects';
+import { rangeSentence, rangeWords, type HeadEffect } from '../model/effects';
 import { nameOf, type Column } from '../model/heads';
 import { interval, short, signed } from '../model/numbers';
 import { table } from '../state/heads';
@@ -9,7 +9,7 @@ import { hovered, order, selectHead, selected } from '../state/selection';
 import { choose, view } from '../state/view';
 import { chosenEffects } from '../state/workspace';
 import { useVisibleRows } from '../ui/visible_rows';
-import { verdictWords } from './head_words';
+import { verdictTitle, verdictWords } from './head_words';
 
 const ROW = 26;
 
@@ -70,13 +70,7 @@ function Row({ index, columns }: { index: number; columns: Column[] }) {
           <td class="muted" title={effect ? rangeSentence(effect) : undefined}>
             {effect ? statedInterval(effect) : ''}
           </td>
-          <td
-            class="muted"
-            title={verdictSentence(
-              effect?.verdict ?? null,
-              chosenEffects.value?.effects.delta ?? NaN,
-            )}
-          >
+          <td class="muted" title={verdictTitle(effect)}>
             {effect ? verdictWords(effect) : ''}
           </td>
         </>

@@ -7,7 +7,7 @@ import { safeText } from '../model/tokens';
 import { modelName } from '../model/join';
 import { ablateCommand, patchCommand } from '../model/commands';
 import { nameOf } from '../model/heads';
-import { SCREENS, WHOLE_MAP, type Screen } from '../state/hash';
+import { SCREENS, type Screen } from '../state/hash';
 import { KEYS } from '../state/keys';
 import { keepWhatIsShown, linkWords } from '../state/link';
 import { promptIds, promptMeans } from '../state/prompts';
@@ -26,6 +26,7 @@ import {
 import { toggleTray, trayHeads } from '../state/selection';
 import { copyText, Pick } from '../ui/controls';
 import { dragging, FailureCards, OpenButton } from '../ui/files';
+import { TRAY } from './head_words';
 import { Overview } from './overview';
 import { PromptsDrawer } from './prompts_drawer';
 import { Welcome } from './welcome';
@@ -200,9 +201,6 @@ function LinkWords() {
     </p>
   );
 }
-
-const TRAY =
-  'Heads put aside: two and more can be drawn as one map (Head) or compared, and links keep them.';
 
 function Footer() {
   const heads = trayHeads.value;

@@ -11,7 +11,7 @@ import type { Source } from '../io/protocol';
 import type { RunReader } from '../io/run_file';
 import { browserSurroundings } from '../io/surroundings';
 import type { PromptTexts } from '../model/effect_prompts';
-import { headEffects, preferred, stacksOf, type HeadEffects } from '../model/effects';
+import { headEffects, isDifference, preferred, stacksOf, type HeadEffects } from '../model/effects';
 import { experimentIds, findExperiment, type ExperimentPlace } from '../model/experiment_names';
 import { added, isSameCause, type FailureCard, type FailureCode } from '../model/failures';
 import { groupSizeOf, modelKey } from '../model/join';
@@ -163,7 +163,7 @@ export const experiments = computed<readonly NamedExperiment[]>(() => {
 
 /** Results of interventions, whatever was changed. */
 export const results = computed<readonly NamedExperiment[]>(() =>
-  experiments.value.filter(({ data }) => data.numbers.effect && data.attributes.kind !== 'diff'),
+  experiments.value.filter(({ data }) => data.numbers.effect && !isDifference(data)),
 );
 
 export interface NamedEffects extends NamedExperiment {

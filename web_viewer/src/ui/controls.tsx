@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from 'preact';
 import { useSignal } from '@preact/signals';
+import { FOLDER, needsFolder } from '../model/commands';
 import { safeText } from '../model/tokens';
 import { readingPrompt, say, unreadPrompt } from '../state/workspace';
 
@@ -99,12 +100,15 @@ export async function copyText(text: string, what: string): Promise<void> {
 /** A command or code to paste elsewhere. */
 export function Snippet({ text, what }: { text: string; what: string }) {
   return (
-    <div class="snippet">
-      <pre tabIndex={0}>{text}</pre>
-      <button type="button" onClick={() => copyText(text, what)}>
-        Copy
-      </button>
-    </div>
+    <>
+      <div class="snippet">
+        <pre tabIndex={0}>{text}</pre>
+        <button type="button" onClick={() => copyText(text, what)}>
+          Copy
+        </button>
+      </div>
+      {needsFolder(text) && <p class="small">{FOLDER}</p>}
+    </>
   );
 }
 

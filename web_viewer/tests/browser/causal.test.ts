@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { withViewer } from '../support/browser';
-import { capture, h5py, verdict, without } from '../support/fixtures';
-import { result } from '../support/results';
+import { capture, h5py, lens, verdict, without } from '../support/fixtures';
+import { difference, result } from '../support/results';
 
 const both = { skip: without('command', 'python') };
 
@@ -84,4 +84,74 @@ test('the results of a chosen file go before those of another one', both, () =>
     const effects = page.getByLabel('Effects of');
     assert.match(await effects.locator('option:checked').innerText(), /kv\.h5/);
   }),
+);
+
+test('a comparison of two captures is shown as one, with both files named', both, () =>
+  withViewer(async (viewer) => {
+    const { page } = viewer;
+    await viewer.open([difference(), capture()], '#v=1&s=causal');
+    await page.locator('.unit-list').waitFor();
+    const text = await page.locator('main').innerText();
+    assert.doesNotMatch(text, /largest effect|0 prompts|noise floor|under largest/i);
+    assert.match(text, /Where the captures differ most: largest \|b − a\|/);
+    assert.match(text, /Compared are run\.h5 \(a\) and run [0-9a-f]{8}…? \(b\)/);
+    const [largest, values] = h5py<[number, number]>(
+      `with h5py.File(sys.argv[1]) as f:
+    g = f["experiments/diff"]
+    at = int(np.argmax(g["effect"][0]))
+    print(json.dumps([float(g["effect"][0][at]), int(g["n"][at])]))`,
+      difference(),
+    );
+    const cells = await page.locator('.unit-list tbody tr').first().locator('td').allInnerTexts();
+    assert.ok(Math.abs(Number(cells[0]) - largest) <= 0.0051 * largest, `${cells[0]}, ${largest}`);
+    assert.equal(Number(cells.at(-1)), values);
+    const headings = await page.locator('.unit-list thead th').allInnerTexts();
+    assert.equal(headings.at(-1), 'values');
+  }),
+);
+
+test('names of rows and columns stay beside what a table is scrolled to', both, () =>
+  withViewer(
+    async (viewer) => {
+      const { page } = viewer;
+      await viewer.open([lens(), verdict()], '#v=1&s=lens');
+      for (const [hash, table] of [
+        ['#v=1&s=lens', '.lens-scroll'],
+        ['#v=1&s=causal&e=verdict&u=list', '.unit-list'],
+        ['#v=1&g=table', '.head-list'],
+      ] as const) {
+        await page.evaluate((to) => (location.hash = to), hash);
+        const scroller = page.locator(table);
+        await scroller.locator('tbody th').first().waitFor();
+        const hidden = await scroller.evaluate((box) => {
+          box.scrollLeft = box.scrollWidth;
+          box.scrollTop = box.scrollHeight;
+          const outer = box.getBoundingClientRect();
+          const inside = (cell: Element) => {
+            const { left, right, top, bottom } = cell.getBoundingClientRect();
+            const on = document.elementFromPoint(
+              Math.max(left, outer.left) + 4,
+              (top + bottom) / 2,
+            );
+            return left >= outer.left - 1 && right <= outer.right && cell.contains(on);
+          };
+          const rows = [...box.querySelectorAll('tbody th')].filter((cell) => {
+            const { top, bottom } = cell.getBoundingClientRect();
+            return top > outer.top + 60 && bottom < Math.min(outer.bottom - 12, innerHeight - 60);
+          });
+          const columns = [...box.querySelectorAll('thead th:last-child')];
+          return {
+            rows: rows.length,
+            scrolled: box.scrollLeft,
+            out: [...rows, ...columns]
+              .filter((cell) => !inside(cell))
+              .map((cell) => cell.textContent),
+          };
+        });
+        assert.ok(hidden.rows > 0 && hidden.scrolled > 0, `${table} ${JSON.stringify(hidden)}`);
+        assert.deepEqual(hidden.out, [], table);
+      }
+    },
+    { width: 760, height: 500 },
+  ),
 );

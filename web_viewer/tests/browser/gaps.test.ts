@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -10,7 +10,8 @@ import { capture, command, lens, model, pairs, verdict, without } from '../suppo
 /** A folder as a user has it: the model and a file of pairs under the names of the commands. */
 function workFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'attnscope-gaps-'));
-  symlinkSync(model, join(folder, 'tiny-english'));
+  mkdirSync(join(folder, 'FOLDER'));
+  symlinkSync(model, join(folder, 'FOLDER/tiny-english'));
   const some = readFileSync(pairs(), 'utf8').split('\n').slice(0, 24);
   writeFileSync(join(folder, 'PAIRS.jsonl'), some.join('\n'));
   return folder;
@@ -102,7 +103,7 @@ test(
       await viewer.open([capture(), verdict()], '#v=1&s=file');
       const run = page.locator('.file').first();
       const text = await run.innerText();
-      assert.match(text, /Undefined on p000000 \(self\), which is not 0: next of 32 of 32 heads/);
+      assert.match(text, /Undefined on p000000, which is not 0: next token for 32 of 32 heads/);
       assert.match(text, /rounded to 10 bits of mantissa \(r10\)/);
       await run.getByRole('button', { name: 'Count datasets and filters' }).click();
       await run.getByText(/Filters: .*deflate on \d+/).waitFor();

@@ -160,7 +160,7 @@ test(
       await viewer.heads();
       assert.match(
         await viewer.page.locator('aside').innerText(),
-        /attnscope verdict -m tiny-english/,
+        /attnscope verdict -m FOLDER\/tiny-english/,
       );
       await viewer.pick([ablation()]);
       await viewer.page.getByLabel(/Effect on logit-diff by/).selectOption({ label: 'mean' });

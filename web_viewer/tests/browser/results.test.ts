@@ -243,21 +243,32 @@ with h5py.File(sys.argv[1]) as f:
     g = f["experiments/verdict"]
     flat = lambda n: g[n][0].ravel().tolist()
     print(json.dumps([g["cells"].asstr()[:].ravel().tolist(), flat("effect"), flat("ci_low"), flat("ci_high"),
-        flat("ci_sim_low"), flat("ci_sim_high"), flat("p_adjusted"), g["minimal_detectable"][:].ravel().tolist(), g["verdict"][:].ravel().tolist()]))
+        flat("ci_sim_low"), flat("ci_sim_high"), flat("p_adjusted"), g["minimal_detectable"][:].ravel().tolist(), g["verdict"][:].ravel().tolist(), [float(g.attrs["delta"])]]))
 `;
 
 test('the list of units is the file, sorted by any column', both, () =>
   withViewer(async (viewer) => {
     const { page } = viewer;
     await viewer.open([verdict()], '#v=1&s=causal&u=list&uo=unit');
-    const [names, effect, low, high, simLow, simHigh, p, seen, levels] = h5py<
-      [string[], ...number[][]]
+    const [names, effect, low, high, simLow, simHigh, p, seen, levels, [delta]] = h5py<
+      [
+        string[],
+        number[],
+        number[],
+        number[],
+        number[],
+        number[],
+        number[],
+        number[],
+        number[],
+        [number],
+      ]
     >(UNITS, verdict());
     const headings = await page.locator('.unit-list thead th').allInnerTexts();
     const column = (part: string) => headings.findIndex((text) => text.startsWith(part));
     const words: Record<string, string> = {
       '1': 'causal',
-      '0': 'no effect',
+      '0': `no effect beyond ±${Number(delta!.toPrecision(3))}`,
       '-1': 'undetermined',
       '-2': 'undetermined (backed up)',
     };

@@ -20,13 +20,13 @@ test('words of the tool explain themselves where one points at them', both, () =
   withViewer(async (viewer) => {
     const { page } = viewer;
     await viewer.open([capture(), verdict()], '#v=1&s=overview&tray=1.7,3.1');
-    assert.match(await tipOf(viewer, '.tray', 'Tray'), /^Heads put aside/);
+    assert.match(await tipOf(viewer, '.tray', 'Tray'), /holds heads put aside/);
     assert.match(await tipOf(viewer, '.named', 'Loudest'), /Loud is what attends most/);
     assert.match(await tipOf(viewer, '.named', 'Quietest'), /a quarter of the strongest/);
     assert.match(await tipOf(viewer, '.pick', '100 prompts'), /chosen on the other half/);
     await go(viewer, '#v=1&s=head&h=1.7');
-    await page.getByText('largest weight (read rows)').waitFor();
-    assert.match(await tipOf(viewer, 'tr', 'read rows'), /at which the metric reads the answer/);
+    await page.getByText('largest weight (answer rows)').waitFor();
+    assert.match(await tipOf(viewer, 'tr', 'answer rows'), /at which the metric reads the answer/);
     await go(viewer, '#v=1&s=causal&u=list');
     await page.locator('.unit-list tbody tr').first().waitFor();
     assert.match(await tipOf(viewer, '.unit-list button', 'could be seen'), /four of five such/);

@@ -41,7 +41,7 @@ test('three heads are named, with their numbers, or the sentence says why none i
   assert.equal(loud!.head, 0);
   assert.match(
     sentenceOf(loud!),
-    /^0\.0 attends \(value moved 5, rank 2 of 3\).*−0\.05 \[−0\.1, 0\.1\]/,
+    /^0\.0 attends \(norm-weighted attention 5, rank 2 of 3\).*−0\.05 \[−0\.1, 0\.1\]/,
   );
   assert.equal(quiet!.head, 1);
   assert.match(
@@ -92,15 +92,21 @@ test('a head in the louder half is not called quiet, nor one in the quieter half
   const [loud, quiet] = said([5, 12, 9]);
   assert.match(
     loud!,
-    /^No head is both loud and without effect: of the heads without effect 0\.0 is the loudest \(value moved 5, rank 3 of 3\); .*−0\.05 \[/,
+    /^No head is both loud and without effect: of the heads without effect 0\.0 is the loudest \(norm-weighted attention 5, rank 3 of 3\); .*−0\.05 \[/,
   );
   assert.match(
     quiet!,
-    /^No head is both quiet and strong: of the heads with a large effect 0\.1 is the quietest \(value moved 12, rank 1 of 3\); .*−2 \[−3, −1\] \(alone\);/,
+    /^No head is both quiet and strong: of the heads with a large effect 0\.1 is the quietest \(norm-weighted attention 12, rank 1 of 3\); .*−2 \[−3, −1\] \(alone\);/,
   );
   // In the middle neither is wrong.
-  assert.match(said([7, 1, 9])[0]!, /^0\.0 attends \(value moved 7, rank 2 of 3\), yet/);
-  assert.match(said([7, 8, 9])[1]!, /^0\.1 is quiet \(value moved 8, rank 2 of 3\), yet/);
+  assert.match(
+    said([7, 1, 9])[0]!,
+    /^0\.0 attends \(norm-weighted attention 7, rank 2 of 3\), yet/,
+  );
+  assert.match(
+    said([7, 8, 9])[1]!,
+    /^0\.1 is quiet \(norm-weighted attention 8, rank 2 of 3\), yet/,
+  );
 });
 
 test('of heads picked among many the interval is quoted that holds for all of them', () => {
@@ -216,7 +222,7 @@ test('what is missing or rounded is said, and padding is not missing', () => {
   };
   assert.equal(
     missingInStack(wide, 'p000000'),
-    'Undefined on p000000 (self), which is not 0: induction of 1 of 3 heads.',
+    'Undefined on p000000, which is not 0: induction for 1 of 3 heads.',
   );
   assert.match(missingInExperiment(experiment(false)), /in ablate: effect 1 of 4, ci_low 1 of 4/);
   const map = { mapDtype: 'f16', floor: 2 ** -24, heads: [1] } as MapInfo;
@@ -362,10 +368,10 @@ test('tokens of the corrupt prompt stand below those that differ', () => {
     tokens.map(({ corrupt }) => corrupt),
     ['', '', '', '', '', '', '', ' Anna', ''],
   );
-  // The end of the prompt, and two tokens in a row, whose border is not known.
+  // Neighbours are parted at blanks.
   assert.deepEqual(
     pairTokens([' a', ' b', ' c', ' d'], 'a x y z').map(({ corrupt }) => corrupt),
-    ['', ' x y z', '', ''],
+    ['', ' x', ' y', ' z'],
   );
   assert.deepEqual(
     pairTokens(['a', 'b'], null).map(({ corrupt }) => corrupt),
@@ -412,7 +418,7 @@ test('results of any axes become grids with the names of the units', () => {
     groups,
   });
   assert.deepEqual(describeUnit(data, grid, 1).slice(2), [
-    'unspecific: a placebo metric moves as well',
+    'unspecific: a placebo metric, which has nothing to do with the task, moves as well',
     '40 prompts in 20 groups',
   ]);
   assert.equal(describeUnit(data, grid, 0).at(-1), '40 prompts in 1 group');
@@ -494,7 +500,7 @@ test('every verdict and every array has a plain sentence of its own', () => {
   for (const name of ['minimal_detectable', 'p_adjusted']) data.numbers[name] = of;
   const names = arraysOf(data);
   assert.equal(names.length, 9);
-  const sentences = names.map(arraySentence);
+  const sentences = names.map((name) => arraySentence(data, name));
   assert.equal(new Set(sentences).size, 9);
   for (const sentence of [...verdicts, ...sentences]) assert.match(sentence, /^[A-Z0-9].{20,}\.$/);
 });

@@ -1,0 +1,34 @@
+/** A pen that notes texts and round marks, with where they lie once all is moved. */
+
+import type { Pen } from '../../src/draw/pen';
+
+interface NotedText {
+  text: string;
+  x: number;
+  y: number;
+}
+
+interface NotedMark {
+  x: number;
+  y: number;
+  radius: number;
+}
+
+export function notedPen() {
+  const texts: NotedText[] = [];
+  const marks: NotedMark[] = [];
+  let moved = { x: 0, y: 0 };
+  const saved: (typeof moved)[] = [];
+  const known: Record<string, unknown> = {
+    save: () => saved.push(moved),
+    restore: () => (moved = saved.pop()!),
+    translate: (x: number, y: number) => (moved = { x: moved.x + x, y: moved.y + y }),
+    fillText: (text: string, x: number, y: number) =>
+      texts.push({ text, x: moved.x + x, y: moved.y + y }),
+    arc: (x: number, y: number, radius: number) => marks.push({ x, y, radius }),
+  };
+  const pen = new Proxy(known, {
+    get: (state, name: string) => state[name] ?? (() => undefined),
+  }) as unknown as Pen;
+  return { pen, texts, marks };
+}

@@ -1,0 +1,215 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { cellText, cellTextWidth, cellTextWithin } from '../../src/draw/axes';
+import { LIGHT_INK } from '../../src/draw/ink';
+import { drawMatrices, matrixLayout } from '../../src/draw/matrix';
+import { notedPen } from '../support/noted_pen';
+import type { ExperimentData } from '../../src/format/types';
+import {
+  ablateCommand,
+  captureCommand,
+  needsFolder,
+  verdictCommand,
+} from '../../src/model/commands';
+import { verdictSentence, verdictWord } from '../../src/model/effects';
+import { inductionRows, namedHeads, sentenceOf } from '../../src/model/named';
+import { pairTokens } from '../../src/model/pair_tokens';
+import { barScale } from '../../src/model/result_bars';
+import { resultGrid } from '../../src/model/result_grid';
+import { readingNotes } from '../../src/model/result_words';
+import { arrayLabel, describeUnit, isSigned, valueWords } from '../../src/model/results';
+import { verdictWords } from '../../src/model/verdict_words';
+import { experiment, table } from '../support/heads';
+
+test('the scale of bars holds effects, both ends of finite intervals, 0 and delta', () => {
+  const data = experiment(false);
+  const grid = resultGrid(data)!;
+  const scale = () => barScale(data, grid, [0, 1, 2, 3], ['ci_low', 'ci_high']);
+  // Effects from −2 to 0.3 with intervals from −3 to 0.5; the last unit has none.
+  assert.ok(scale().low < -3 && scale().low > -3.3 && scale().high > 0.5 && scale().high < 0.8);
+  data.attributes.delta = 4;
+  assert.ok(scale().low < -4 && scale().high > 4);
+  data.numbers.ci_low!.values[1] = -Infinity;
+  assert.ok(Number.isFinite(scale().low));
+  data.numbers.ci_high!.values.fill(-1);
+  data.attributes.delta = NaN;
+  assert.ok(scale().high > 0, '0 is always there');
+});
+
+test('no effect is said with its bound, since an interval within it may exclude 0', () => {
+  assert.equal(verdictWord('no effect', 0.4008), 'no effect beyond ±0.401');
+  assert.equal(verdictWord('no effect'), 'no effect');
+  assert.equal(verdictWord('causal', 0.4), 'causal');
+  const data = experiment(true);
+  data.attributes.delta = 0.4;
+  const grid = resultGrid(data)!;
+  assert.ok(describeUnit(data, grid, 0).includes('verdict: no effect beyond ±0.4'));
+  // 2.0 is backed up.
+  assert.match(describeUnit(data, grid, 2).join('; '), /backed up: others stand in for it/);
+  assert.match(verdictSentence('backed up', 0.4)!, /^Backed up: .*others stand in/);
+});
+
+test('a comparison of captures speaks of differences and values, not of effects and prompts', () => {
+  const data: ExperimentData = {
+    ...experiment(false),
+    name: 'diff',
+    attributes: { kind: 'diff', metric: '|b - a|', noise_floor: 0 },
+    methods: ['largest', 'mean'],
+  };
+  assert.equal(isSigned(data, 'effect'), false);
+  assert.equal(valueWords(data, 'effect', 0.0374), '0.0374');
+  assert.equal(valueWords(experiment(false), 'effect', 0.0374), '+0.0374');
+  assert.equal(arrayLabel(data, 'effect'), '|b − a|');
+  assert.equal(arrayLabel(data, 'n'), 'values');
+  const notes = readingNotes(data).join(' ');
+  assert.match(notes, /How much two captures differ.*largest \|b − a\|/);
+  assert.doesNotMatch(notes, /effect|prompt/i);
+});
+
+test('tokens of the corrupt prompt stand at theirs, however many differ and wherever', () => {
+  const clean = 'When| Marco| and| William| went| to| the| garden|,| William| gave| a| book| to';
+  const corruptOf = (tokens: string, text: string) =>
+    pairTokens(tokens.split('|'), text).map(({ corrupt }) => corrupt);
+  const at = (entries: Record<number, string>, length: number) =>
+    Array.from({ length }, (_, i) => entries[i] ?? '');
+  const text = 'When Roman and Ian went to the garden, Crew gave a book to';
+  assert.deepEqual(corruptOf(clean, text), at({ 1: ' Roman', 3: ' Ian', 9: ' Crew' }, 14));
+  // A begin token is in no text.
+  assert.deepEqual(
+    corruptOf(`<s>|${clean}`, text),
+    at({ 2: ' Roman', 4: ' Ian', 10: ' Crew' }, 15),
+  );
+  // The first and the last word; a word that begins like another one.
+  assert.deepEqual(corruptOf('Anna| met| Tom', 'Tom met Tommy'), ['Tom', '', ' Tommy']);
+  // Where a name is two tokens nothing tells where the other one is parted.
+  assert.deepEqual(corruptOf('So| Mar|co| sang', 'So Roman sang'), ['', ' Roman', '…', '']);
+  // Parts of a character are not known to differ.
+  assert.deepEqual(corruptOf('A|\ufffd|\ufffd| ran', 'A🙂 ran'), ['', '', '', '']);
+  assert.deepEqual(corruptOf('A| ran', 'A ran'), ['', '']);
+  const long = Array.from({ length: 800 }, (_, i) => ` w${i % 37}`);
+  const other = [...long];
+  for (const i of [3, 400, 799]) other[i] = ' zebra';
+  assert.deepEqual(
+    pairTokens(long, other.join('').slice(1)).flatMap(({ corrupt }, i) => (corrupt ? [i] : [])),
+    [3, 400, 799],
+  );
+});
+
+test('a best induction head is named with the rows that it is of', () => {
+  // Rows 9 and 13 repeat a token; right after itself a copy has nothing that followed it.
+  const words = 'When M and W went to the g , W gave a c to'.split(' ');
+  assert.equal(inductionRows(words), 2);
+  assert.equal(inductionRows(['a', 'a', 'b']), 0);
+  assert.equal(inductionRows([5, 6, 5, 6, 5]), 3);
+  const said = (rows?: number) =>
+    namedHeads(table(), null, 0, { captures: [], means: 0, ...(rows && { rows }) })[2]!;
+  assert.equal(said(2).title, 'Best induction head (2 rows)');
+  assert.match(sentenceOf(said(2)), /on the 2 rows that have one; so few rows tell little\.$/);
+  assert.match(sentenceOf(said(1)), /on the one row that has one;/);
+  assert.equal(said(12).title, 'Best induction head');
+  assert.match(sentenceOf(said(12)), /on the 12 rows that have one\.$/);
+  assert.match(sentenceOf(said()), /on rows that have one\.$/);
+});
+
+test('a suggested command says what is to be filled in, for files keep no folders', () => {
+  for (const command of [
+    captureCommand('tiny-english'),
+    verdictCommand('tiny-english'),
+    ablateCommand('tiny-english', []),
+  ]) {
+    assert.match(command, / -m FOLDER\/tiny-english /);
+    assert.ok(needsFolder(command));
+  }
+  const hub = captureCommand('HuggingFaceTB/SmolLM2-135M');
+  assert.match(hub, / -m HuggingFaceTB\/SmolLM2-135M /);
+  assert.ok(!needsFolder(hub));
+  assert.match(captureCommand('a b; c'), / -m MODEL /);
+});
+
+test('words of the report are explained where its text has them', () => {
+  const data = experiment(true);
+  data.attributes.delta = 0.4;
+  data.texts.paragraph = [
+    '2 of the 10 loudest heads … attention mass … focus 0.3, partial … 19 undetermined (1 of them backed up)',
+  ];
+  const words = verdictWords(data);
+  assert.deepEqual(
+    words.map(({ word }) => word),
+    ['loudest', 'attention mass', 'focus', 'partial guide', 'undetermined', 'backed up'],
+  );
+  for (const { sentence } of words) assert.match(sentence, /^\S.{20,}\.$/);
+  data.texts.paragraph = [];
+  assert.deepEqual(verdictWords(data), []);
+});
+
+/** What a matrix of one row a layer draws, in a room of a given size. */
+function drawn(rows: number, columns: number, room: { width: number; height: number }) {
+  const tokens = Array.from({ length: columns }, (_, i) => ({
+    clean: `·token${i}`,
+    corrupt: i === 1 ? '·other' : '',
+  }));
+  const layout = matrixLayout(1, rows, columns, room.width, room.height, tokens);
+  const { pen, texts, marks } = notedPen();
+  const labels = {
+    rows: Array.from({ length: rows }, (_, i) => `L${i}`),
+    columns: Array.from({ length: columns }, (_, i) => `${i}`),
+    tokens,
+  };
+  const matrix = {
+    title: 'zero',
+    values: () => -5.054,
+    verdicts: () => 'causal' as const,
+  };
+  const scale = { kind: 'linear' as const, low: -6, high: 6, map: 'blue-orange' as const };
+  drawMatrices(pen, LIGHT_INK, layout, [matrix], labels, { ...scale, diverging: true }, null);
+  return { layout, texts, marks };
+}
+
+test('every verdict has its mark and every column its token above it, however many layers', () => {
+  for (const [rows, columns, width, height] of [
+    [30, 9, 828, 560],
+    [30, 9, 420, 560],
+    [30, 14, 828, 560],
+    [12, 12, 1200, 900],
+    [48, 25, 500, 300],
+  ] as const) {
+    const { layout, texts, marks } = drawn(rows, columns, { width, height });
+    const where = `${rows} × ${columns} in ${width}`;
+    assert.equal(marks.length, rows * columns, where);
+    const place = layout.places[0]!;
+    const { cell } = layout;
+    marks.forEach(({ x, y, radius }, at) => {
+      const [row, column] = [Math.floor(at / columns), at % columns];
+      const [left, top] = [place.x + column * cell.width, place.y + row * cell.height];
+      assert.ok(x - radius >= left && x + radius < left + cell.width, where);
+      assert.ok(y - radius >= top - 0.5 && y + radius < top + cell.height, where);
+    });
+    // Numbers and marks do not lie on each other.
+    for (const { text, x, y } of texts.filter((one) => /^−5/.test(one.text))) {
+      const end = x + cellTextWidth(text) / 2;
+      for (const mark of marks) {
+        const near = Math.abs(mark.y - y) < 8 && mark.x > x && mark.x < x + cell.width;
+        if (near) assert.ok(end <= mark.x - mark.radius + 1, `${where}: ${text}`);
+      }
+    }
+    const upright = texts.filter(({ text }) => text.startsWith('·'));
+    assert.equal(upright.length, columns + 1, where);
+    for (const { text, y } of upright) {
+      assert.ok(y < place.y && y - 6.8 * text.length >= 0, `${where}: ${text} is whole`);
+    }
+  }
+  // A map of 30 layers with its tokens fits into a small window.
+  assert.ok(drawn(30, 14, { width: 828, height: 560 }).layout.height <= 560);
+});
+
+test('a number in a narrow cell loses digits, not its sign', () => {
+  assert.equal(cellTextWithin(-5.054, 60), cellText(-5.054));
+  assert.deepEqual(
+    [35, 28, 20, 16, 7].map((pixels) => cellTextWithin(-5.054, pixels)),
+    ['−5.05', '−5.1', '−5', '−5', ''],
+  );
+  assert.deepEqual(
+    [28, 22].map((pixels) => cellTextWithin(-0.04, pixels)),
+    ['−.04', '·'],
+  );
+});
