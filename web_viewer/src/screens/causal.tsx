@@ -13,7 +13,7 @@ import { findExperiment } from '../model/experiment_names';
 import { isDifference, numberAttribute, stacksOf, textAttribute } from '../model/effects';
 import { modelName } from '../model/join';
 import { short } from '../model/numbers';
-import { promptsWords, readingNotes } from '../model/result_words';
+import { promptsWords, readingNotes } from '../model/reading_notes';
 import { resultGrid, type ResultGrid } from '../model/result_grid';
 import {
   arrayLabel,
@@ -24,7 +24,8 @@ import {
   valueWords,
 } from '../model/results';
 import { safeText } from '../model/tokens';
-import { measuredWords, namesOf } from '../state/effect_prompts';
+import { namesOf } from '../state/effect_prompts';
+import { measuredWords } from '../state/measured';
 import { choose, view } from '../state/view';
 import {
   chosenEffects,

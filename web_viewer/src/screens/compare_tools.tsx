@@ -8,7 +8,7 @@ import { roundingStep } from '../model/warnings';
 import { formatVersus, sideA, sideB, versus } from '../state/compare';
 import { promptIds } from '../state/prompts';
 import { differenceLines } from '../state/map_lines';
-import { comparedFiles } from '../state/effect_prompts';
+import { comparedFiles } from '../state/measured';
 import { shownHead } from '../state/selection';
 import { choose, view } from '../state/view';
 import { table } from '../state/heads';

@@ -8,20 +8,11 @@ import {
   type EffectPrompts,
   type Shown,
 } from '../model/effect_prompts';
-import { differencesOf, type Differences } from '../model/differences';
 import type { PromptChoice } from '../model/effects';
-import { safeText } from '../model/tokens';
 import { promptMeans } from './prompts';
-import {
-  chosenEffects,
-  mainRun,
-  prompt,
-  runs,
-  type NamedExperiment,
-  type OpenRun,
-} from './workspace';
+import { chosenEffects, mainRun, prompt, type NamedExperiment } from './workspace';
 
-const promptsOf = ({ run, data }: NamedExperiment, which?: PromptChoice): EffectPrompts =>
+export const promptsOf = ({ run, data }: NamedExperiment, which?: PromptChoice): EffectPrompts =>
   effectPrompts(data, run.summary.name, run.texts, which);
 
 const shown = computed<Shown>(() => {
@@ -42,29 +33,6 @@ export const chosenPromptsWords = computed<string>(() => promptsWordsOf('measure
 export function promptsWordsOf(which: PromptChoice): string {
   const chosen = chosenEffects.value;
   return chosen ? effectPromptsWords(promptsOf(chosen, which), shown.value) : '';
-}
-
-/** The same of any experiment, where no attention stands beside it. */
-export function measuredWords(item: NamedExperiment): string {
-  const compared = differencesOf(item.data);
-  if (!compared) return effectPromptsWords(promptsOf(item), null);
-  const { a, b } = comparedFiles(compared);
-  return `Compared are ${a.name} (a) and ${b.name} (b), each value of one with that of the other.`;
-}
-
-interface ComparedFile {
-  /** null while the file is not open. */
-  run: OpenRun | null;
-  name: string;
-}
-
-/** The two files of a comparison, which it knows by their runs. */
-export function comparedFiles({ a, b }: Differences): { a: ComparedFile; b: ComparedFile } {
-  const fileOf = (id: string): ComparedFile => {
-    const run = runs.value.find(({ summary }) => summary.root.run_id === id) ?? null;
-    return { run, name: run ? safeText(run.summary.name, 40) : `run ${safeText(id, 8)}` };
-  };
-  return { a: fileOf(a), b: fileOf(b) };
 }
 
 /** Names of results that tell file and task apart where several files hold some. */

@@ -16,7 +16,7 @@ import { inductionRows, namedHeads, sentenceOf } from '../../src/model/named';
 import { pairTokens } from '../../src/model/pair_tokens';
 import { barScale } from '../../src/model/result_bars';
 import { resultGrid } from '../../src/model/result_grid';
-import { readingNotes } from '../../src/model/result_words';
+import { readingNotes } from '../../src/model/reading_notes';
 import { arrayLabel, describeUnit, isSigned, valueWords } from '../../src/model/results';
 import { verdictWords } from '../../src/model/verdict_words';
 import { experiment, table } from '../support/heads';

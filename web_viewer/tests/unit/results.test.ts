@@ -14,7 +14,8 @@ import {
   verdictName,
   verdictSentence,
 } from '../../src/model/effects';
-import { HALVES, intervalReasons, promptsUsed } from '../../src/model/result_words';
+import { intervalReasons, promptsUsed } from '../../src/model/reading_notes';
+import { HALVES } from '../../src/model/result_words';
 import { pairTokens } from '../../src/model/pair_tokens';
 import { namedHeads, sentenceOf } from '../../src/model/named';
 import { buildHeadTable } from '../../src/model/heads';
