@@ -21,7 +21,8 @@ export function labelStep(cellPixels: number): number {
 }
 
 export interface AxisOptions {
-  labels: readonly string[];
+  /** Null where nothing is. */
+  labels: readonly (string | null)[];
   /** Numbers of the positions; those of the cells where a map holds some only. */
   positions: readonly number[] | null;
   /** Cells drawn in the accent colour; where they crowd, the first ones have labels, all a tick. */
@@ -92,8 +93,8 @@ function drawLabels(
   const placeOf = (i: number) => (i + 0.5 - begin) * cell;
   const isSeen = (i: number) => placeOf(i) >= 0 && placeOf(i) <= pixels;
   const label = (i: number, style: string) => {
-    const number = positions?.[i] ?? i;
-    put(placeOf(i), step > 1 ? `${number} ${labels[i]}` : labels[i]!, style);
+    const [number, text] = [positions?.[i] ?? i, labels[i]!];
+    if (text !== null) put(placeOf(i), step > 1 ? `${number} ${text}` : text, style);
   };
   const strong = [...marked].filter((i) => i >= 0 && i < last && isSeen(i));
   const placed: number[] = [];

@@ -63,8 +63,8 @@ export interface FigureContent {
   preview: Thumbnails | null;
   style: Omit<MapStyle, 'paper'>;
   scale: ScaleSpec;
-  rowLabels: readonly string[];
-  columnLabels: readonly string[];
+  rowLabels: readonly (string | null)[];
+  columnLabels: readonly (string | null)[];
   rowPositions: readonly number[] | null;
   columnPositions: readonly number[] | null;
   /** What is drawn of a cell, null while unknown or masked. */

@@ -7,13 +7,14 @@ import { HeatMapPainter, type DrawReport } from '../draw/heat_map';
 import type { Ink } from '../draw/ink';
 import { lookupTable, type ScaleSpec } from '../draw/scale';
 import { RAW } from '../draw/transform';
-import { clampView, fitAll, type Size, type Viewport } from '../draw/viewport';
+import { clampView, type Size, type Viewport } from '../draw/viewport';
 import { alignmentSentence } from '../model/align';
 import { nameOf } from '../model/heads';
 import { exact, plural, short, signed } from '../model/numbers';
-import { positionOf } from '../model/positions';
 import { safeText } from '../model/tokens';
 import {
+  alignedBy,
+  comparedView,
   differenceTile,
   isIdentity,
   largestDifference,
@@ -95,7 +96,7 @@ function contentOf(panel: Panel, a: Side, b: Side, cross: Cross | null) {
   };
   const difference = panel === 'difference';
   return {
-    view: currentView(),
+    view: comparedView.value,
     shape: {
       ...pairedShape.value,
       // The largest differences are not those of the largest values.
@@ -105,7 +106,7 @@ function contentOf(panel: Panel, a: Side, b: Side, cross: Cross | null) {
       difference ? differenceTile(row, column) : sideTile(own, level, row, column),
     preview: null,
     style: {
-      data: `${files.join('|')}|${view.align.value}`,
+      data: `${files.join('|')}|${alignedBy.value}`,
       colors: `${scale.kind}|${scale.high}|${scale.map}`,
       table: lookupTable(scale),
       rule,
@@ -142,7 +143,7 @@ function PanelMap({ panel, a, b, cross, onCross, onReport }: PanelProps) {
   const gestures = useMapGestures({
     place: () => layout.value?.map ?? null,
     extent: () => pairedShape.value,
-    view: currentView,
+    view: () => comparedView.value,
     setView,
     fit: () => choose({ zoom: [] }),
     point: onCross,
@@ -166,13 +167,6 @@ function setView(next: Viewport): void {
   adjust({ zoom: width >= columns && height >= rows ? [] : [x, y, width, height] });
 }
 
-function currentView(): Viewport {
-  const { rows, columns } = pairedShape.value;
-  const [x, y, width, height] = view.zoom.value;
-  if (x === undefined || y === undefined || !width || !height) return fitAll(columns, rows);
-  return clampView({ x, y, width, height }, columns, rows);
-}
-
 /** What the panels leave out, reduce or have not read yet. */
 function statusOf(reports: Partial<Record<Panel, DrawReport>>): string {
   const parts = [...pairingWords.value];
@@ -190,18 +184,21 @@ function statusOf(reports: Partial<Record<Panel, DrawReport>>): string {
 }
 
 /** Both stored values of the cell that is pointed at. */
-function Readout({ at, a }: { at: Cross | null; a: Side }) {
+function Readout({ at }: { at: Cross | null }) {
   arrivals.value;
   const rest = `Colours: 0 to 1; A − B up to ±${short(scaleFor('difference').high)}.`;
   if (!at) return <>Point at a cell to read both stored values. {rest}</>;
   const values = { a: pairedValue('a', at.row, at.column), b: pairedValue('b', at.row, at.column) };
   if (values.a === null || values.b === null) return <>Reading …</>;
+  const tokenOf = (name: SideName, axis: keyof Pairing, index: number) => {
+    const { labels, positions } = panelAxes.value![name][axis];
+    return labels[index] === null ? null : `${positions[index]} ${labels[index]}`;
+  };
   const place = (axis: keyof Pairing, index: number) => {
-    const stored = pairing.value?.[axis].a[index] ?? -1;
-    const { queryPositions, keyPositions } = a.at.map;
-    const label = panelAxes.value?.a[axis].labels[index] ?? '';
-    if (stored < 0) return `(only in B) ${label}`;
-    return `${positionOf(axis === 'rows' ? queryPositions : keyPositions, stored)} ${label}`;
+    const [own, other] = [tokenOf('a', axis, index), tokenOf('b', axis, index)];
+    if (own === null) return `${other} (only in B)`;
+    if (other === null) return `${own} (only in A)`;
+    return own === other ? own : `${own} / ${other}`;
   };
   const number = (value: number) => (Number.isNaN(value) ? 'none' : exact(value));
   const difference = values.a - values.b;
@@ -234,6 +231,9 @@ export function CompareScreen() {
     );
   }
   const panels = ['a', 'b', 'difference'] as const;
+  const { rows, columns } = pairedShape.value;
+  const at =
+    cross.value && cross.value.row < rows && cross.value.column < columns ? cross.value : null;
   const index = table.value.index.get(nameOf(a.at.head)) ?? -1;
   return (
     <div class="head-screen">
@@ -258,7 +258,7 @@ export function CompareScreen() {
             panel={panel}
             a={a}
             b={b}
-            cross={cross.value}
+            cross={at}
             onCross={(next) => (cross.value = next)}
             onReport={(report) => {
               const before = reports.peek();
@@ -269,7 +269,7 @@ export function CompareScreen() {
         ))}
       </div>
       <p class="compare-readout" role="status">
-        <Readout at={cross.value} a={a} />
+        <Readout at={at} />
       </p>
     </div>
   );

@@ -5,7 +5,7 @@ import { nameOf, parseHead } from '../model/heads';
 import { plural, short } from '../model/numbers';
 import { safeText } from '../model/tokens';
 import { roundingStep } from '../model/warnings';
-import { formatVersus, sideA, sideB, versus } from '../state/compare';
+import { alignedBy, formatVersus, sideA, sideB, versus } from '../state/compare';
 import { promptIds } from '../state/prompts';
 import { differenceLines } from '../state/map_lines';
 import { comparedFiles } from '../state/measured';
@@ -157,8 +157,8 @@ export function CompareToolbar() {
       <span class="spring" />
       <Pick
         label="Align"
-        title="Rows and columns of equal tokens beside each other, or of equal positions"
-        value={view.align.value}
+        title="Rows and columns of equal tokens beside each other, or of equal positions, as it begins with maps of one size"
+        value={alignedBy.value}
         options={[
           { value: 'tokens', label: 'tokens' },
           { value: 'position', label: 'positions' },

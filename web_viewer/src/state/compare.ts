@@ -5,6 +5,7 @@ import { readPrompt } from '../io/read_prompt';
 import type { PromptData, Tokens } from '../format/types';
 import { MAX_TILES, TILE } from '../draw/heat_map';
 import type { Block } from '../draw/transform';
+import { clampView, fitAll, type Viewport } from '../draw/viewport';
 import { alignMaps, isAsStored, type Alignment } from '../model/align';
 import { nameOf, parseHead, type HeadRef } from '../model/heads';
 import { pickTexts, positionOf, type Positions } from '../model/positions';
@@ -142,13 +143,20 @@ export interface Pairing {
   columns: Alignment;
 }
 
+/** Without a choice maps of one size are compared cell by cell, as of prompts of one template. */
+export const alignedBy = computed<'tokens' | 'position'>(() => {
+  if (view.align.value !== 'auto') return view.align.value;
+  const [a, b] = [sideA.value?.at.map.shape, sideB.value?.at.map.shape];
+  return a && b && a[1] === b[1] && a[2] === b[2] ? 'position' : 'tokens';
+});
+
 /** Which rows and columns of A and B stand beside each other. */
 export const pairing = computed<Pairing | null>(() => {
   const [a, b] = [sideA.value, sideB.value];
   if (!a || !b) return null;
   const paired = (axis: 1 | 2, texts: (side: Side) => string[]): Alignment => {
     const lengths = [a.at.map.shape[axis], b.at.map.shape[axis]] as const;
-    return alignMaps(lengths, texts(a), texts(b), view.align.value);
+    return alignMaps(lengths, texts(a), texts(b), alignedBy.value);
   };
   return { rows: paired(1, rowTexts), columns: paired(2, columnTexts) };
 });
@@ -157,6 +165,14 @@ export const pairedShape = computed(() => ({
   rows: pairing.value?.rows.a.length ?? 0,
   columns: pairing.value?.columns.a.length ?? 0,
 }));
+
+/** The window of all panels. */
+export const comparedView = computed<Viewport>(() => {
+  const { rows, columns } = pairedShape.value;
+  const [x, y, width, height] = view.zoom.value;
+  if (x === undefined || y === undefined || !width || !height) return fitAll(columns, rows);
+  return clampView({ x, y, width, height }, columns, rows);
+});
 
 export type SideName = 'a' | 'b';
 
@@ -238,8 +254,8 @@ export type PanelName = SideName | 'difference';
 
 /** One axis of a panel. */
 export interface PanelAxis {
-  /** Labels of its own tokens, and of the other side's where it has none. */
-  labels: string[];
+  /** Its own tokens, null where it has none; both of A − B where they differ. */
+  labels: (string | null)[];
   /** Positions, for masks and numbers; a gap has that of the token before. */
   positions: number[];
   /** Marks of what the panel has nothing of; null if there is none. */
@@ -248,15 +264,21 @@ export interface PanelAxis {
 
 function panelAxis(pairs: Alignment, panel: PanelName, stored: Positions, texts: Texts): PanelAxis {
   const own = panel === 'b' ? 'b' : 'a';
-  const other = own === 'a' ? 'b' : 'a';
+  const labelOf = (name: SideName, at: number) =>
+    pairs[name][at]! < 0 ? null : tokenLabel(texts[name][pairs[name][at]!] ?? '');
+  const bothOf = (at: number) => {
+    const [a, b] = [labelOf('a', at), labelOf('b', at)];
+    if (a === null || b === null) return null;
+    return a === b ? a : `${a} / ${b}`;
+  };
   const lacks = (name: SideName, at: number) => pairs[name][at]! < 0;
   let last = 0;
   const positions = Array.from(pairs[own], (index) => {
     if (index >= 0) last = positionOf(stored, index);
     return last;
   });
-  const labels = Array.from(pairs[own], (index, at) =>
-    tokenLabel((index >= 0 ? texts[own][index] : texts[other][pairs[other][at]!]) ?? ''),
+  const labels = Array.from(pairs.a, (_, at) =>
+    panel === 'difference' ? bothOf(at) : labelOf(panel, at),
   );
   const marks = Uint8Array.from(pairs.a, (_, at) =>
     panel === 'difference' ? +(lacks('a', at) || lacks('b', at)) : +lacks(panel, at),

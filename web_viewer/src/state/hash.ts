@@ -138,7 +138,7 @@ export const FIELDS = {
   tray: list('tray'),
   trayMode: choice('tm', ['off', 'mean', 'max']),
   versus: text('vs'),
-  align: choice('al', ['tokens', 'position']),
+  align: choice('al', ['auto', 'tokens', 'position']),
   array: text('ar'),
   stage: choice('ls', ['prob', 'kl', 'rank']),
   theme: choice('th', ['auto', 'light', 'dark']),

@@ -4,6 +4,7 @@ import type { Viewport } from '../draw/viewport';
 import { shownAt, type Axis } from '../model/axis';
 import { absentCells, otherWindow } from '../model/link_words';
 import { keyAxis, queryAxis } from './cells';
+import { comparedView, pairing } from './compare';
 import { held, keyTexts, queryTexts, viewport } from './focus';
 import type { Discrepancy } from './link';
 import { headMap } from './map';
@@ -11,6 +12,7 @@ import { view } from './view';
 
 /** What is asked of the map on screen, by position. */
 export function ofCells(): Discrepancy[] {
+  if (view.screen.value === 'compare' && pairing.value) return ofWindow(comparedView.value);
   if (view.screen.value !== 'head' || !headMap.value) return [];
   const out: Discrepancy[] = [];
   const [query, key] = view.cell.value;

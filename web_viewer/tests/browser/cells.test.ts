@@ -104,6 +104,7 @@ test('cells, windows and heads of an address that are not there are named', both
         /does not reach as far as the window of the link \(1000000000,2,3,3\)/,
       ],
       ['s=head&h=1.7&z=2,2,0.5,0.5', /the window of the link \(2,2,0\.5,0\.5\)/],
+      ['s=compare&h=1.7&z=1e9,2,3,3', /the window of the link \(1000000000,2,3,3\)/],
       ['s=head&h=1.7&tray=9.9,1.1,1.1,2.3', /^run\.h5 has no head for the tray, 9\.9\./],
       ['o=nope', /^run\.h5 has no column to sort by called nope\./],
       [

@@ -57,7 +57,7 @@ test(
   () =>
     withViewer(async (viewer) => {
       const [a, b] = [stored(several(), 'p000000', 1, 7), stored(several(), 'p000005', 2, 4)];
-      await viewer.open([several()], '#v=1&s=compare&p=p000000&h=1.7&vs=0:p000005:2.4');
+      await viewer.open([several()], '#v=1&s=compare&p=p000000&h=1.7&vs=0:p000005:2.4&al=tokens');
       const cells = await compared(viewer);
       const pairs = cells.filter(([cell]) => cell!.query[0]! >= 0 && cell!.query[1]! >= 0);
       assert.equal(pairs.length, commonLength(a.tokens, b.tokens));
@@ -91,6 +91,73 @@ test(
       assert.equal((await viewer.state()).align, 'position');
       const [first] = (await compared(viewer))[2]!;
       assert.deepEqual(first!.query, [2, 2]);
+    }),
+);
+
+/** Two prompts of as many tokens, some of which differ. */
+function alike(path: string): [string, string] {
+  const ids = h5py<string[]>(
+    'with h5py.File(sys.argv[1]) as f: print(json.dumps(sorted(f["prompts"])))',
+    path,
+  );
+  const texts = ids.map((id) => stored(path, id, 0, 0).tokens);
+  for (const [i, a] of texts.entries()) {
+    const j = texts.findIndex(
+      (b, at) => at > i && b.length === a.length && b.join('|') !== a.join('|'),
+    );
+    if (j >= 0) return [ids[i]!, ids[j]!];
+  }
+  throw new Error('no two prompts of one length');
+}
+
+test(
+  'maps of one size are compared cell by cell unless tokens are asked for',
+  { skip: without('command', 'python') },
+  () =>
+    withViewer(async (viewer) => {
+      const { page } = viewer;
+      const [first, second] = alike(several());
+      const [a, b] = [stored(several(), first, 1, 7), stored(several(), second, 1, 7)];
+      await viewer.open(
+        [several()],
+        `#v=1&s=compare&p=${first}&h=1.7&vs=several.h5::${second}:1.7`,
+      );
+      const cells = await compared(viewer);
+      assert.equal(cells.length, a.tokens.length);
+      cells.flat().forEach(({ query, key, difference }) => {
+        const [q, k] = [query[0]!, key[0]!];
+        assert.deepEqual(
+          [query, key],
+          [
+            [q, q],
+            [k, k],
+          ],
+        );
+        assert.equal(difference, Math.fround(a.map[q]![k]! - b.map[q]![k]!));
+      });
+      await page.getByText('The texts differ; equal positions stand beside each other').waitFor();
+      const pick = page.locator('label.pick', { hasText: 'Align' }).locator('select');
+      assert.equal(await pick.inputValue(), 'position');
+      // Of the row that is pointed at both tokens are said where they differ.
+      const differ = a.tokens.findIndex((token, at) => token !== b.tokens[at]);
+      const box = (await page.locator('.compare-panel canvas').first().boundingBox())!;
+      const said = page.locator('.compare-readout');
+      for (let y = 0.2; y < 0.9; y += 0.02) {
+        await page.mouse.move(box.x + box.width * 0.3, box.y + box.height * y);
+        if ((await said.innerText()).startsWith(`query ${differ} `)) break;
+      }
+      const label = (token: string) => token.replace(/^ /, '·');
+      assert.ok(
+        (await said.innerText()).startsWith(
+          `query ${differ} ${label(a.tokens[differ]!)} / ${differ} ${label(b.tokens[differ]!)} → key`,
+        ),
+        await said.innerText(),
+      );
+      await pick.selectOption('tokens');
+      const { align } = await viewer.state();
+      assert.equal(align, 'tokens');
+      await page.getByText('The texts differ; equal tokens stand beside each other').waitFor();
+      assert.ok((await compared(viewer)).length > a.tokens.length);
     }),
 );
 
