@@ -30,7 +30,7 @@ export class IoError extends Error {
 /** What a server means that does not send what was asked for. */
 export function refusal(status: number): IoError {
   if (status === 404 || status === 410) {
-    return new IoError('gone', 'the server has no such file (status 404)');
+    return new IoError('gone', `the server has no such file (status ${status})`);
   }
   if ([401, 403, 421].includes(status)) {
     return new IoError('locked', `the server does not let this page in (status ${status})`);

@@ -6,7 +6,6 @@ import type {
   Attributes,
   MapInfo,
   NumberArray,
-  NumberData,
   PromptData,
   StackData,
   Tokens,
@@ -133,7 +132,7 @@ async function readStack(
 
   const optional = <T>(name: string, read: (path: string) => Promise<T>): Promise<T | null> =>
     names.has(name) ? read(`${path}/${name}`) : Promise.resolve(null);
-  const [layers, counts, storedStats, statAttributes, storedOverview, rowAttributes, top, levels] =
+  const [layers, counts, storedStats, statAttributes, storedOverview, rowAttributes, levels] =
     await Promise.all([
       optional('layers', (at) => file.numbers(at)),
       optional('n_heads', (at) => file.numbers(at)),
@@ -142,7 +141,6 @@ async function readStack(
       // Without it the grid shows statistics.
       optional('overview', (at) => orTooLarge(file.numbers(at))),
       optional('row_stats', (at) => file.attributes(at)),
-      optional('topk_index', (at) => file.describe(at)),
       names.has('pyramid') ? readLevels(file, path) : new Map<number, MapInfo['levels']>(),
     ]);
   const maps = await Promise.all(
@@ -159,7 +157,11 @@ async function readStack(
   const widestMap = Math.max(0, ...storedMaps.map((map) => map.shape[0]));
   const statNames = textsOf(statAttributes?.names);
   const faults = storedMaps.flatMap(({ path: at, fault }) => (fault ? [`${at}: ${fault}`] : []));
-  const fitting = <T extends NumberData>(name: string, data: T | null, last: (number | null)[]) => {
+  const fitting = <T extends { shape: number[] }>(
+    name: string,
+    data: T | null,
+    last: (number | null)[],
+  ) => {
     if (!data) return null;
     const widest = countList ? Math.max(0, ...countList) : null;
     const fault = arrayFault(data.shape, [layerList.length, widest, ...last]);
@@ -169,6 +171,17 @@ async function readStack(
   const thumb = (tokens: number | null) => tokens && Math.min(OVERVIEW_EXTENT, tokens);
   const stats = fitting('head_stats', storedStats, [statNames.length]);
   const overview = fitting('overview', storedOverview, [thumb(sides.queries), thumb(sides.keys)]);
+  // What is kept of rows and keys is read head by head, and has to fit before that.
+  const kept = async (name: string, last: (number | null)[]) =>
+    fitting(name, await optional(name, (at) => file.describe(at)), last);
+  const rowNames = textsOf(rowAttributes?.names);
+  const top = await kept('topk_index', [sides.queries, null]);
+  const [rowStats, keySum, valueNorm, topValues] = await Promise.all([
+    kept('row_stats', [sides.queries, rowNames.length || null]),
+    kept('key_sum', [sides.keys]),
+    kept('value_norm', [sides.keys]),
+    kept('topk_value', [sides.queries, top?.shape[3] ?? null]),
+  ]);
   const width = stats?.shape[1] ?? overview?.shape[1] ?? widestMap;
   return {
     stack,
@@ -184,10 +197,10 @@ async function readStack(
           values: overview.values as Uint8Array,
         }
       : null,
-    rowStatNames: textsOf(rowAttributes?.names),
-    topCount: top?.shape[3] ?? 0,
-    hasKeySum: names.has('key_sum'),
-    hasValueNorm: names.has('value_norm'),
+    rowStatNames: rowStats ? rowNames : [],
+    topCount: topValues ? (top?.shape[3] ?? 0) : 0,
+    hasKeySum: keySum !== null,
+    hasValueNorm: valueNorm !== null,
     maps: storedMaps,
     faults,
   };

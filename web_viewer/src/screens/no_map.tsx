@@ -8,12 +8,15 @@ import { safeText } from '../model/tokens';
 import { promptMeans, promptTable, shownPrompts } from '../state/prompts';
 import { shownHead } from '../state/selection';
 import { choose, view } from '../state/view';
-import { mainRun, prompt, stack } from '../state/workspace';
+import { mainRun, prompt, stack, unreadPrompt } from '../state/workspace';
 import { Absent, Snippet } from '../ui/controls';
 
 /** Whether none of the prompts is meant though some are kept on their own, perhaps with maps. */
 export const isNoPromptChosen = computed<boolean>(
-  () => prompt.value === null && (mainRun.value?.summary.promptIds.length ?? 0) > 0,
+  () =>
+    prompt.value === null &&
+    unreadPrompt.value === null &&
+    (mainRun.value?.summary.promptIds.length ?? 0) > 0,
 );
 
 /** A map is of one prompt, also where all that is shown else is of several. */

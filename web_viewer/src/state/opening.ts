@@ -65,26 +65,33 @@ function addPart(run: OpenRun, part: OpenPart): void {
     ({ parts }) => parts !== null && isSameRun(parts[0]!.summary, part.summary),
   );
   const known = mate?.parts ?? [];
-  if (known.some(({ shard }) => shard.index === part.shard.index)) {
+  const before = known.find(({ shard }) => shard.index === part.shard.index);
+  if (before && !isSameSource(before.source, part.source)) {
     say('This part is open already.');
     void part.file.close();
     return;
   }
-  const parts = [...known, part].sort((a, b) => a.shard.index - b.shard.index);
+  const parts = [...known.filter((one) => one !== before), part].sort(
+    (a, b) => a.shard.index - b.shard.index,
+  );
   const experiments = joinedExperiments(parts);
-  if (parts.length === 1) {
-    place({ ...run, parts, experiments }, undefined);
-    return;
+  if (parts.length === 1) place({ ...run, parts, experiments }, mate);
+  else {
+    const file = new JoinedFile(parts);
+    place({ ...run, file, source: null, summary: joinedSummary(file), parts, experiments }, mate);
   }
-  const file = new JoinedFile(parts);
-  place({ ...run, file, source: null, summary: joinedSummary(file), parts, experiments }, mate);
+  if (before) void leave(before);
 }
 
-function addRun(run: OpenRun): void {
-  const { summary, file, experiments } = run;
+/** Whether a part comes from the address that it was read from before: it was asked for again. */
+const isSameSource = (a: Source, b: Source): boolean =>
+  a.kind === 'url' && b.kind === 'url' && a.url === b.url;
+
+function addRun(run: OpenRun & { source: Source }): void {
+  const { summary, file, experiments, source } = run;
   const shard = run.foreign ? null : shardOf(summary);
   if (shard) {
-    addPart(run, { file, shard, summary, experiments });
+    addPart(run, { file, shard, summary, experiments, source });
     return;
   }
   const again = runs.value.find((other) => isReplaced(other, summary));
@@ -113,7 +120,7 @@ function isReplaced({ summary: old }: OpenRun, summary: RunSummary): boolean {
   return old.root.run_id === summary.root.run_id || toldChanged(old.name).length > 0;
 }
 
-async function leave({ file, summary }: OpenRun): Promise<void> {
+async function leave({ file, summary }: Pick<OpenRun, 'file' | 'summary'>): Promise<void> {
   // Reads that are under way fail before the file is closed, and say so once more.
   await file.close().catch(() => {});
   for (const { id } of toldChanged(summary.name)) dismiss(id);
@@ -168,25 +175,37 @@ async function openUrl(url: string, name: string): Promise<void> {
   }
 }
 
-export const isServed = ({ source }: OpenRun): boolean => source?.kind === 'url';
-
-/** The address of an open file that lies on a server; null for one that has to be picked again. */
-export function addressOf(name: string): string | null {
-  const run = runs.value.find(({ summary }) => summary.name === name);
-  return run?.source?.kind === 'url' ? run.source.url : null;
+interface Served {
+  name: string;
+  url: string;
 }
+
+/** The files on a server that an open one is made of: itself, or its parts. */
+export const servedBy = ({ source, summary, parts }: OpenRun): Served[] =>
+  (parts ?? [{ source, summary }]).flatMap((one) =>
+    one.source?.kind === 'url' ? [{ name: one.summary.name, url: one.source.url }] : [],
+  );
+
+/** Of the open file of a name, or whose part has that name. */
+function servedAs(name: string): Served[] {
+  const isIt = ({ summary, parts }: OpenRun) =>
+    summary.name === name || (parts?.some((part) => part.summary.name === name) ?? false);
+  const run = runs.value.find(isIt);
+  return run ? servedBy(run) : [];
+}
+
+/** Whether a server has an open file; another one has to be picked again. */
+export const isServed = (name: string): boolean => servedAs(name).length > 0;
 
 /** Opens what a server has now under the address of a file that changed. */
 export async function reload(name: string): Promise<void> {
-  const url = addressOf(name);
-  if (url === null) return;
-  await openUrl(url, name);
+  for (const { url, name: called } of servedAs(name)) await openUrl(url, called);
 }
 
 /** Asks the server anew for all of its files; what comes takes the place of what is open. */
 export async function reloadServed(card: number): Promise<void> {
   dismiss(card);
-  for (const { summary } of runs.value.filter(isServed)) await reload(summary.name);
+  for (const { url, name } of runs.value.flatMap(servedBy)) await openUrl(url, name);
 }
 
 async function openServed(files: readonly ServedFile[]): Promise<void> {

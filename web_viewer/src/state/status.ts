@@ -3,6 +3,7 @@
 import { computed, signal } from '@preact/signals';
 import { bytes, plural } from '../model/numbers';
 import { table } from './heads';
+import { servedBy } from './opening';
 import { promptMeans } from './prompts';
 import { mainRun, partialOf } from './workspace';
 
@@ -18,7 +19,7 @@ export const status = computed(() => {
   const run = mainRun.value;
   if (!run) return '';
   const { summary } = run;
-  const parts = [`${bytes(summary.size)} ${run.source?.kind === 'url' ? 'served' : 'local'} file`];
+  const parts = [`${bytes(summary.size)} ${servedBy(run).length > 0 ? 'served' : 'local'} file`];
   if (table.value.heads.length > 0) parts.push(`${table.value.heads.length} heads`);
 
   const partial = partialOf(run);

@@ -21,6 +21,8 @@ import { view } from './view';
 /** A part of a longer run, with what it says itself. */
 export interface OpenPart extends Part {
   experiments: readonly ExperimentData[];
+  /** Where its bytes come from, to open it again. */
+  source: Source;
 }
 
 export interface OpenRun {

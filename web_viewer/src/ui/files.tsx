@@ -4,7 +4,7 @@ import { signal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import { causeOf, isOfServer } from '../model/failures';
 import { plural } from '../model/numbers';
-import { addressOf, isServed, openFiles, reload, reloadServed } from '../state/opening';
+import { isServed, openFiles, reload, reloadServed, servedBy } from '../state/opening';
 import { choose } from '../state/view';
 import { dismiss, dismissAll, failures, runs, type Failure } from '../state/workspace';
 import { safeText } from '../model/tokens';
@@ -74,10 +74,9 @@ interface Explanation {
 
 /** The command that serves what this page has of its server. */
 const serveAgain = (): string =>
-  [
-    'attnscope view',
-    ...runs.value.flatMap((run) => (isServed(run) ? [run.summary.name] : [])),
-  ].join(' ');
+  ['attnscope view', ...runs.value.flatMap((run) => servedBy(run).map(({ name }) => name))].join(
+    ' ',
+  );
 
 function explain({ code, messages: [message = ''], name }: Failure): Explanation {
   switch (code) {
@@ -117,7 +116,7 @@ function explain({ code, messages: [message = ''], name }: Failure): Explanation
       };
     case 'gone':
       return {
-        title: `${name} is ${addressOf(name) === null ? 'not there' : 'gone'}`,
+        title: `${name} is ${isServed(name) ? 'gone' : 'not there'}`,
         advice: `${message}. What is on screen of it was read before.`,
       };
     case 'offline':
@@ -159,7 +158,7 @@ function explain({ code, messages: [message = ''], name }: Failure): Explanation
 
 /** A server has the new content at the same address; a file on disk has to be picked again. */
 function Again({ name }: { name: string }) {
-  if (addressOf(name) === null) return <OpenButton label="Pick it again" />;
+  if (!isServed(name)) return <OpenButton label="Pick it again" />;
   return (
     <button type="button" onClick={() => reload(name)}>
       Reload

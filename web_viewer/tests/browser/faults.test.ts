@@ -3,7 +3,7 @@ import { copyFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { withViewer, type Viewer } from '../support/browser';
-import { capture, folder, h5py, several, storedCell, without } from '../support/fixtures';
+import { capture, folder, h5py, halves, several, storedCell, without } from '../support/fixtures';
 import { serve } from '../support/server';
 
 const cards = (viewer: Viewer) => viewer.page.locator('.failure');
@@ -84,6 +84,47 @@ test(
       await cards(viewer).waitFor({ state: 'detached' });
       assert.equal(await viewer.value(300, 20), storedCell(path, '0.3', 300, 20));
       assert.deepEqual((await viewer.state()).files, ['many-maps.h5', 'run.h5']);
+      await again.close();
+    }),
+);
+
+test(
+  'parts of a run that lie on a server are asked for again as well, in place of the old ones',
+  { skip: without('command', 'python') },
+  () =>
+    withViewer(async (viewer) => {
+      viewer.expected.push(/ERR_/);
+      const [one, two] = halves() as [string, string];
+      const files = { 'half-1.h5': one, 'half-2.h5': two, 'many-maps.h5': heavy() };
+      const first = await serve({ files, listed: true });
+      const port = Number(new URL(first.url).port);
+      await viewer.goto(`${first.url}#v=1&s=head&h=1.7`);
+      await viewer.page.locator('.partial', { hasText: 'all 2 parts' }).waitFor();
+      await viewer.page.waitForFunction(() => window.__attnscope.state().files.length === 2);
+      await to(viewer, '#v=1&s=file');
+      await status(viewer).filter({ hasText: 'served file' }).waitFor();
+      await first.close();
+      await to(viewer, '#v=1&s=head&h=0.2&fi=many-maps.h5');
+      await cards(viewer).filter({ hasText: 'The server was stopped' }).waitFor();
+      const text = await cards(viewer).innerText();
+      assert.match(text, /attnscope view half-1\.h5 half-2\.h5 many-maps\.h5/);
+
+      const again = await serve({ files, port, listed: true });
+      await viewer.page.getByRole('button', { name: 'Try again' }).click();
+      await cards(viewer).waitFor({ state: 'detached' });
+      assert.equal(
+        await viewer.value(300, 20),
+        storedCell(join(folder, 'many-maps.h5'), '0.2', 300, 20),
+      );
+      assert.deepEqual((await viewer.state()).files, ['half-1.h5', 'many-maps.h5']);
+      for (const at of [0, 1]) assert.ok(again.requests.some((path) => path.startsWith(`${at} `)));
+      for (const id of ['p000001', 'p000006']) {
+        await to(viewer, `#v=1&s=head&h=1.7&fi=half-1.h5&p=${id}`);
+        await viewer.page.waitForFunction(
+          (value) => window.__attnscope.value(5, 2) === value,
+          storedCell(several(), '1.7', 5, 2, id),
+        );
+      }
       await again.close();
     }),
 );

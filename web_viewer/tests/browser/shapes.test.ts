@@ -153,11 +153,15 @@ p = f.create_group("prompts/p000000"); p["text"] = np.bytes_(b"nine")
 p["tokens/text"] = np.array([b"t%d" % i for i in range(9)])
 a = p.create_group("attention/self"); a["layers"] = np.array([0, 1]); a["n_heads"] = np.array([2, 2])
 stats, overview, rows, columns, heads, kept = (2, 2, 1), (2, 2, 9, 9), 9, 9, 2, None
+kept_of_rows = {}
 ${code}
 s = a.create_dataset("head_stats", data=np.full(stats, 0.5, dtype="f4")); s.attrs["names"] = np.array([b"entropy"])
 a.create_dataset("overview", data=np.full(overview, 9, dtype="u1"))
 p["cache/blocks.0.attn.hook_pattern"] = np.full((2, 9, 9), 0.25, dtype="f4")
 d = p.create_dataset("cache/blocks.1.attn.hook_pattern", data=np.full((heads, rows, columns), 0.5, dtype="f4"))
+for n, shape in kept_of_rows.items():
+    r = a.create_dataset(n, data=np.full(shape, 0.5, dtype="i4" if n == "topk_index" else "f4"))
+    if n == "row_stats": r.attrs["names"] = np.array([b"sink", b"max"])
 if kept: d.attrs["q_positions"] = np.array(kept)`,
   );
 
@@ -190,6 +194,33 @@ test(
 
       await viewer.open([nine('shape-stats.h5', 'stats = (1, 2, 1)')]);
       assert.match(await card.innerText(), /head_stats: 1 × 2 × 1 values in place of 2 × 2 × 1/);
+      const all =
+        '{"row_stats": (2, 2, 9, 2), "key_sum": (2, 2, 9), "value_norm": (2, 2, 9), ' +
+        '"topk_index": (2, 2, 9, 3), "topk_value": (2, 2, 9, 3)}';
+      const state = '#v=1&s=head&h=0.1&sink=0&w=lines';
+      await viewer.open([nine('shape-of-rows.h5', `kept_of_rows = ${all}`)], state);
+      await page.locator('.lines .canvas').waitFor();
+      assert.equal(await card.count(), 0);
+      for (const [name, shape, words] of [
+        ['row_stats', '(2, 2, 8, 2)', '2 × 2 × 8 × 2 values in place of 2 × 2 × 9 × 2'],
+        ['row_stats', '(2, 2, 9, 1)', '2 × 2 × 9 × 1 values in place of 2 × 2 × 9 × 2'],
+        ['key_sum', '(2, 2, 10)', '2 × 2 × 10 values in place of 2 × 2 × 9'],
+        ['value_norm', '(1, 2, 9)', '1 × 2 × 9 values in place of 2 × 2 × 9'],
+        ['topk_index', '(2, 2, 9)', '2 × 2 × 9 values in place of 2 × 2 × 9 × any'],
+        ['topk_value', '(2, 2, 9, 2)', '2 × 2 × 9 × 2 values in place of 2 × 2 × 9 × 3'],
+      ] as const) {
+        const code = `kept_of_rows = {**${all}, "${name}": ${shape}}`;
+        const file = `shape-of-${name}-${shape.replaceAll(/\W+/g, '')}.h5`;
+        await viewer.open([nine(file, code)], state);
+        await card.waitFor();
+        assert.ok((await card.innerText()).includes(`${name}: ${words}`), await card.innerText());
+        if (name.startsWith('topk')) {
+          await page.getByText('does not hold the strongest keys').waitFor();
+        }
+        // The map itself fits, and is shown as it is stored.
+        await page.evaluate(() => (location.hash = '#v=1&s=head&h=0.1'));
+        assert.equal(await viewer.value(5, 2), 0.25);
+      }
       await viewer.open([nine('shape-overview.h5', 'overview = (2, 2, 5, 9)')]);
       assert.match(await card.innerText(), /overview: 2 × 2 × 5 × 9 values in place of/);
       assert.equal((await viewer.heads()).heads, 4);

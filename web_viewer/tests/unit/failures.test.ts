@@ -4,6 +4,7 @@ import { refusal } from '../../src/io/errors';
 import { added, isSameCause, type FailureCode } from '../../src/model/failures';
 
 test('what a server answers tells whether the file, the page or the answer is at fault', () => {
+  assert.match(refusal(410).message, /status 410/);
   const codes = [401, 403, 421, 404, 410, 500, 302].map((status) => refusal(status).code);
   const locked = new Array<string>(3).fill('locked');
   assert.deepEqual(codes, [...locked, 'gone', 'gone', 'unreadable', 'unreadable']);
