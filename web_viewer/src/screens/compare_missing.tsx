@@ -26,7 +26,7 @@ export function NoPair() {
       </Absent>
     );
   }
-  if (isNoPromptChosen.value) return <ChoosePrompt what="A" />;
+  if (isNoPromptChosen.value) return <ChoosePrompt what="A" canAverage={false} />;
   if (!sideA.value) {
     const id = prompt.value?.id;
     return (

@@ -19,12 +19,14 @@ export const isNoPromptChosen = computed<boolean>(
     (mainRun.value?.summary.promptIds.length ?? 0) > 0,
 );
 
-/** A map is of one prompt, also where all that is shown else is of several. */
-export function ChoosePrompt({ what }: { what: string }) {
+/** A map is of one prompt, also where all else that is shown is of several. Those of all can be
+ *  averaged where a screen draws that; one of them then lends its rows and columns. */
+export function ChoosePrompt({ what, canAverage }: { what: string; canAverage: boolean }) {
   const rows = promptTable.value;
   if (!rows) return null;
   const means = promptMeans.value;
   const first = rows.ids[shownPrompts.value[0] ?? -1];
+  const count = shownPrompts.value.length;
   const over = means
     ? ` is a mean over ${plural(means.prompts, 'prompt')}`
     : ' is of no prompt yet';
@@ -39,6 +41,14 @@ export function ChoosePrompt({ what }: { what: string }) {
           <button type="button" onClick={() => choose({ prompt: first, mean: false })}>
             {view.promptFilter.value === '' ? 'Show the first' : 'Show the first that was found'}
           </button>
+        )}{' '}
+        {canAverage && count > 1 && (
+          <button
+            type="button"
+            onClick={() => choose({ prompt: first!, mean: false, over: 'mean', view: 'map' })}
+          >
+            Mean of {count} maps
+          </button>
         )}
       </p>
     </Absent>
@@ -46,7 +56,7 @@ export function ChoosePrompt({ what }: { what: string }) {
 }
 
 export function NoMap() {
-  if (isNoPromptChosen.value) return <ChoosePrompt what="This" />;
+  if (isNoPromptChosen.value) return <ChoosePrompt what="This" canAverage />;
   const run = mainRun.value!;
   const text = prompt.value?.text;
   const kept = stack.value && stack.value.maps.length > 0;

@@ -50,6 +50,9 @@ export async function fetchLaterScreens(): Promise<void> {
   screenParts.value = { overview: Overview, ...laterScreens };
 }
 
+/** What they show is of a prompt, also while statistics are means over several. */
+const MAP_SCREENS: readonly Screen[] = ['head', 'compare'];
+
 function PromptLine() {
   const run = mainRun.value;
   const count = run ? promptIds(run).length : 0;
@@ -68,7 +71,7 @@ function PromptLine() {
         </button>
       )}
       <span class="prompt-text">
-        {means
+        {means && !(prompt.value && MAP_SCREENS.includes(view.screen.value))
           ? `mean over ${plural(means.prompts, 'prompt')}`
           : safeText(prompt.value?.text ?? '', 90)}
       </span>

@@ -25,6 +25,6 @@ export const status = computed(() => {
   const partial = partialOf(run);
   if (partial) parts.push(partial);
   const means = promptMeans.value;
-  if (means) parts.push(`means over ${plural(means.prompts, 'prompt')}`);
+  if (means) parts.push(`statistics are means over ${plural(means.prompts, 'prompt')}`);
   return parts.join(' · ');
 });

@@ -62,6 +62,26 @@ test(
 );
 
 test(
+  'from no prompt to the mean of all maps; a header names the prompt whose map is on screen',
+  { skip: without('command', 'python') },
+  () =>
+    withViewer(async (viewer) => {
+      const { page } = viewer;
+      await viewer.open([packedMaps()], '#v=1&s=head&h=1.5&pf=tokens:18');
+      await page.locator('.absent').getByRole('button', { name: 'Mean of 7 maps' }).click();
+      await page.locator('.bottom', { hasText: 'mean of 7 prompts' }).waitFor();
+      await viewer.open([packedMaps()], '#v=1&s=head&h=1.5&p=p000004&mean=1');
+      await viewer.value(6, 2);
+      await page.locator('.bottom', { hasText: 'statistics are means over 8 prompts' }).waitFor();
+      const line = page.locator('.prompt-text');
+      assert.equal(await line.innerText(), stored(packedMaps(), 4).text);
+      await page.keyboard.press('1');
+      await page.waitForFunction(() => window.__attnscope.state().screen === 'overview');
+      assert.equal(await line.innerText(), 'mean over 8 prompts');
+    }),
+);
+
+test(
   'prompts of a packed file are compared by their tokens; what has none is not said to differ',
   { skip: without('command', 'python') },
   () =>
