@@ -148,9 +148,11 @@ export function cellText(value: number): string {
   return text === '.00' || text === '-.00' ? '·' : text.replace('-', '−');
 }
 
+const SIGN_WIDTH: Record<string, number> = { '.': 4, '·': 4, '−': 10 };
+
 /** About, of digits and signs at 12 pixels. */
 export const cellTextWidth = (text: string): number =>
-  [...text].reduce((width, sign) => width + (sign === '.' ? 4 : 7.6), 0);
+  [...text].reduce((width, sign) => width + (SIGN_WIDTH[sign] ?? 7.7), 0);
 
 /** The same with fewer digits, down to none, where that is what a narrow cell has room for. */
 export function cellTextWithin(value: number, pixels: number): string {

@@ -7,6 +7,7 @@ import { cssColor, inkOn } from './color';
 import type { Ink } from './ink';
 import { placeOf, type ScaleSpec } from './scale';
 import { drawMark } from './scatter';
+import type { Size } from './viewport';
 
 export interface Matrix {
   title: string;
@@ -22,7 +23,8 @@ export interface MatrixLayout {
   height: number;
 }
 
-const LEFT = 52;
+/** Left of the names of rows, and between them and the cells. */
+const LEFT = 10;
 /** Below this a mark would lie on the number; it then stands beside it. */
 const MIN_FOR_MARK = 32;
 const MIN_FOR_NUMBER = { width: 32, height: 14 };
@@ -39,7 +41,7 @@ const BAR = 34;
 /** From here on both tokens of a column stand side by side. */
 const MIN_FOR_BOTH = 26;
 
-type Tokens = MatrixLabels['tokens'];
+type Tokens = NonNullable<MatrixLabels['tokens']>;
 
 /** Height of a token that is written upwards. */
 const tokenHeight = (text: string): number => (text === '' ? 0 : text.length * LETTER + 6);
@@ -56,26 +58,24 @@ function tokenRoom(tokens: Tokens, cellWidth: number): number {
 /** Beside each other while cells stay wide enough, else below each other. */
 export function matrixLayout(
   count: number,
-  rows: number,
-  columns: number,
-  width: number,
-  height: number,
-  tokens: Tokens = [],
+  { rows, columns, tokens }: MatrixLabels,
+  { width, height }: Size,
 ): MatrixLayout {
+  const left = LEFT + Math.ceil(7.7 * Math.max(2, ...rows.map((label) => label.length)));
   let best: MatrixLayout | null = null;
   for (let across = count; across >= 1; --across) {
     const down = Math.ceil(count / across);
-    const cellWidth = Math.min(64, Math.floor((width / across - LEFT - 10) / columns));
-    const top = TOP + tokenRoom(tokens, cellWidth);
+    const cellWidth = Math.min(64, Math.floor((width / across - left - 10) / columns.length));
+    const top = TOP + tokenRoom(tokens ?? [], cellWidth);
     const roomY = (height - BAR) / down - top - BOTTOM;
-    const fitting = Math.min(cellWidth, 40, Math.floor(roomY / rows));
+    const fitting = Math.min(cellWidth, 40, Math.floor(roomY / rows.length));
     const cellHeight = Math.max(MIN_FOR_NUMBER.height, fitting);
     const size = { width: Math.max(6, cellWidth), height: cellHeight };
-    const stepY = top + rows * cellHeight + BOTTOM;
+    const stepY = top + rows.length * cellHeight + BOTTOM;
     const layout: MatrixLayout = {
       cell: size,
       places: Array.from({ length: count }, (_, i) => ({
-        x: LEFT + (i % across) * (LEFT + columns * size.width + 10),
+        x: left + (i % across) * (left + columns.length * size.width + 10),
         y: top + Math.floor(i / across) * stepY,
       })),
       top,
@@ -113,7 +113,7 @@ export interface MatrixLabels {
   rows: readonly string[];
   columns: readonly string[];
   /** Tokens above the columns, where they are positions; the corrupt one where it differs. */
-  tokens: readonly { clean: string; corrupt: string }[];
+  tokens?: readonly { clean: string; corrupt: string }[];
 }
 
 /** Number and mark of one cell; the mark is there in cells of any size. */
@@ -215,7 +215,7 @@ export function drawMatrices(
         drawInside(pen, ink, { ...box, width, height }, matrix, scale);
       }
     });
-    drawTokens(pen, ink, place, width, labels.tokens);
+    drawTokens(pen, ink, place, width, labels.tokens ?? []);
     if (marked?.matrix === at) {
       pen.strokeStyle = ink.accent;
       pen.lineWidth = 2;

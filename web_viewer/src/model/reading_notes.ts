@@ -153,7 +153,7 @@ export function readingNotes(data: ExperimentData): string[] {
   if (hasValues(data, 'minimal_detectable')) {
     const one = data.numbers.minimal_detectable!.values.length < data.numbers.effect!.values.length;
     notes.push(
-      'Could be seen: the smallest effect that a test of this unit alone would find in four of five ' +
+      'Detectable: the smallest effect that a test of this unit alone would find in four of five ' +
         `such runs${one ? '; one number a unit, the largest over methods' : ''}.`,
     );
   }

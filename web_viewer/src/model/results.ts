@@ -32,7 +32,7 @@ const ARRAYS: readonly [name: string, label: string, sentence: string][] = [
   ],
   [
     'minimal_detectable',
-    'could be seen',
+    'detectable',
     'The smallest effect that a test of this unit alone would find in four of five such runs; smaller ones may be there unseen.',
   ],
   [
@@ -132,7 +132,7 @@ export function describeUnit(data: ExperimentData, grid: ResultGrid, offset: num
   const p = at('p_adjusted');
   if (!Number.isNaN(p)) lines.push(`p adjusted ${pText(p, smallestP(data))}`);
   const seen = at('minimal_detectable');
-  if (!Number.isNaN(seen)) lines.push(`could be seen: ${short(seen)}`);
+  if (!Number.isNaN(seen)) lines.push(`detectable: ${short(seen)}`);
   const word = verdictName(at('verdict'));
   if (word) lines.push(`verdict: ${verdictWord(word, numberAttribute(data, 'delta'))}`);
   if (word === 'backed up') lines.push('backed up: others stand in for it when it is gone');

@@ -33,7 +33,11 @@ function wordsOf(data: ExperimentData): [word: string, written: RegExp, sentence
     ['causal', /causal/, verdictSentence('causal', delta)!],
     ['undetermined', /undetermined/, verdictSentence('undetermined', delta)!],
     ['backed up', /backed up/, verdictSentence('backed up', delta)!],
-    ['would have been seen', /would have been seen/, arraySentence(data, 'minimal_detectable')],
+    [
+      'would have been seen, detectable',
+      /have been seen/,
+      arraySentence(data, 'minimal_detectable'),
+    ],
     ['placebo metric', /placebo/, arraySentence(data, 'placebo')],
     ['random changes', /random changes/, arraySentence(data, 'random_percentile')],
   ];

@@ -100,10 +100,9 @@ function offsetIn(grid: ResultGrid, { matrix, row, column }: MatrixCell): number
   return unit < 0 ? -1 : matrix * grid.units + unit;
 }
 
-function layoutOf(item: Listed, { width, height }: Size): MatrixLayout {
+function layoutOf(item: Listed, size: Size): MatrixLayout {
   const { methods, rows, columns } = item.grid;
-  const tokens = tokensOver(item);
-  return matrixLayout(methods.length, rows.length, columns.length, width, height, tokens);
+  return matrixLayout(methods.length, { rows, columns, tokens: tokensOver(item) }, size);
 }
 
 /** The same as a picture for a paper. */

@@ -92,7 +92,7 @@ const COLUMN_LABELS: Record<string, string> = {
   direct: 'direct',
   placebo: 'placebo',
   random_percentile: 'random',
-  minimal_detectable: 'could be seen',
+  minimal_detectable: 'detectable',
   n: 'n',
   groups: 'groups',
 };

@@ -286,12 +286,12 @@ test('the list of units is the file, sorted by any column', both, () =>
         near(ends[2]!, to![at]!);
       }
       assert.ok(Math.abs(parsed(row[column('p adj')]!.replace('≤', '')) - p![at]!) <= 5e-5);
-      near(row[column('could')]!, seen![at]!);
+      near(row[column('detectable')]!, seen![at]!);
     }
-    await page.getByRole('button', { name: 'could be seen' }).click();
+    await page.getByRole('button', { name: 'detectable' }).click();
     const largest = seen!.indexOf(Math.max(...seen!));
     assert.equal((await rowOf(page, 0))[0], names[largest]);
-    await page.getByRole('button', { name: /could be seen/ }).click();
+    await page.getByRole('button', { name: /detectable/ }).click();
     assert.equal((await rowOf(page, 0))[0], names[seen!.indexOf(Math.min(...seen!))]);
     assert.match(new URL(page.url()).hash, /uo=-minimal_detectable/);
     const backedUp = levels!.filter((level) => level === -2).length;

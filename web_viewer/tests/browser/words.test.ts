@@ -29,7 +29,7 @@ test('words of the tool explain themselves where one points at them', both, () =
     assert.match(await tipOf(viewer, 'tr', 'answer rows'), /at which the metric reads the answer/);
     await go(viewer, '#v=1&s=causal&u=list');
     await page.locator('.unit-list tbody tr').first().waitFor();
-    assert.match(await tipOf(viewer, '.unit-list button', 'could be seen'), /four of five such/);
+    assert.match(await tipOf(viewer, '.unit-list button', 'detectable'), /four of five such/);
     assert.match(
       await tipOf(viewer, '.unit-list button', 'placebo'),
       /nothing to do with the task/,

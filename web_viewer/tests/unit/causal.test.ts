@@ -148,13 +148,13 @@ function drawn(rows: number, columns: number, room: { width: number; height: num
     clean: `·token${i}`,
     corrupt: i === 1 ? '·other' : '',
   }));
-  const layout = matrixLayout(1, rows, columns, room.width, room.height, tokens);
   const { pen, texts, marks } = notedPen();
   const labels = {
     rows: Array.from({ length: rows }, (_, i) => `L${i}`),
     columns: Array.from({ length: columns }, (_, i) => `${i}`),
     tokens,
   };
+  const layout = matrixLayout(1, labels, room);
   const matrix = {
     title: 'zero',
     values: () => -5.054,
@@ -205,11 +205,11 @@ test('every verdict has its mark and every column its token above it, however ma
 test('a number in a narrow cell loses digits, not its sign', () => {
   assert.equal(cellTextWithin(-5.054, 60), cellText(-5.054));
   assert.deepEqual(
-    [35, 28, 20, 16, 7].map((pixels) => cellTextWithin(-5.054, pixels)),
+    [38, 30, 20, 18, 7].map((pixels) => cellTextWithin(-5.054, pixels)),
     ['−5.05', '−5.1', '−5', '−5', ''],
   );
   assert.deepEqual(
-    [28, 22].map((pixels) => cellTextWithin(-0.04, pixels)),
+    [30, 22].map((pixels) => cellTextWithin(-0.04, pixels)),
     ['−.04', '·'],
   );
 });

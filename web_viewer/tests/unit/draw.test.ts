@@ -278,7 +278,8 @@ function contrast(a: string, b: string): number {
 
 test('the mark of a verdict is seen on a cell of any colour', () => {
   const count = 41;
-  const layout = matrixLayout(1, 1, count, 64 * count + 100, 200);
+  const labels = { rows: ['L0'], columns: Array<string>(count).fill('') };
+  const layout = matrixLayout(1, labels, { width: 64 * count + 100, height: 200 });
   for (const map of ['blue-orange', 'blue-orange-dark', 'cividis'] as const) {
     const diverging = map !== 'cividis';
     const scale = { kind: 'linear' as const, low: diverging ? -1 : 0, high: 1, map, diverging };
@@ -298,7 +299,6 @@ test('the mark of a verdict is seen on a cell of any colour', () => {
       const tables = [
         { title: '', values: (_: number, at: number) => value(at), verdicts: () => verdict },
       ];
-      const labels = { rows: ['L0'], columns: Array<string>(count).fill(''), tokens: [] };
       drawMatrices(pen, LIGHT_INK, layout, tables, labels, scale, null);
       assert.equal(pairs.length, count);
       for (const [under, mark] of pairs) {

@@ -128,12 +128,16 @@ test('a place in the scatter leads back to its values', () => {
 });
 
 test('tables stand side by side while their cells hold numbers, else below each other', () => {
-  const wide = matrixLayout(3, 4, 8, 1600, 600);
+  const labels = (rows: number, columns: number) => ({
+    rows: Array.from({ length: rows }, (_, i) => `L${i}`),
+    columns: Array.from({ length: columns }, (_, i) => `${i}`),
+  });
+  const wide = matrixLayout(3, labels(4, 8), { width: 1600, height: 600 });
   assert.deepEqual(
     wide.places.map(({ y }) => y),
     [wide.places[0]!.y, wide.places[0]!.y, wide.places[0]!.y],
   );
-  const narrow = matrixLayout(3, 4, 20, 800, 900);
+  const narrow = matrixLayout(3, labels(4, 20), { width: 800, height: 900 });
   assert.ok(narrow.places[1]!.y > narrow.places[0]!.y);
   const { x, y } = narrow.places[2]!;
   const { width, height } = narrow.cell;
