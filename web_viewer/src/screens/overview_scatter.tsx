@@ -19,6 +19,7 @@ import { measureId, nameOf, type Column } from '../model/heads';
 import { plural, pText, short, tabular, tabularSigned } from '../model/numbers';
 import { rankCorrelation } from '../model/rank';
 import { HALVES, intervalWords } from '../model/result_words';
+import { safeText } from '../model/tokens';
 import { promptsWordsOf } from '../state/effect_prompts';
 import {
   brush,
@@ -33,7 +34,15 @@ import {
 import { downloadSvg, svgPen } from '../state/export';
 import { adjust, choose } from '../state/view';
 import { table } from '../state/heads';
-import { chosenEffects, chosenMethod } from '../state/workspace';
+import {
+  chosenEffects,
+  chosenMethod,
+  experiments,
+  mainRun,
+  runIdOf,
+  type NamedEffects,
+  type OpenRun,
+} from '../state/workspace';
 import { Canvas, offsetOf } from '../ui/canvas';
 import { Pick } from '../ui/controls';
 import { HeadTip } from './head_tip';
@@ -69,20 +78,58 @@ const optionsOf = (effects: HeadEffects, column: Column): Omit<ScatterOptions, '
   brush: brush.value,
 });
 
+/** Room for three lines below the picture. */
+const CAPTION = 62;
+
+/** A file and the run that it is of. */
+const sourceName = (run: OpenRun): string =>
+  `${safeText(run.summary.name, 60)} (run ${safeText(runIdOf(run), 16)})`;
+
+/** The file that a column is of: what an experiment measured of attention is its own. */
+function sourceOf({ id, kind }: Column, effectOf: OpenRun): OpenRun {
+  if (id === 'attribution') {
+    const lens = experiments.peek().find(({ data }) => data.attributes.kind === 'lens');
+    return lens?.run ?? effectOf;
+  }
+  return kind === 'measure' ? effectOf : (mainRun.peek() ?? effectOf);
+}
+
+/** Which files the axes are of, what was done, and on which prompts. */
+function captionLines({ run, data, effects }: NamedEffects, column: Column): string[] {
+  const across = sourceOf(column, run);
+  const files =
+    across === run
+      ? `${column.label} and effect: ${sourceName(run)}`
+      : `${column.label}: ${sourceName(across)}; effect: ${sourceName(run)}`;
+  const method = effects.methods[chosenMethod.peek()];
+  const how = [data.name, method].filter(Boolean).map((name) => safeText(name!, 40));
+  const band = effects.delta > 0 ? `; band: ±δ = ±${tabular(effects.delta)}` : '';
+  const prompts = promptsWordsOf(points.peek().all ? 'all' : 'measured');
+  return [files, `${how.join(', ')}; ${bars(effects)}${band}`, prompts];
+}
+
 /** The scatter as a picture for a paper. */
 export function exportScatter(): void {
   const named = chosenEffects.peek();
   const column = statistic.peek();
   if (!named || !column) return;
   const size = { width: 720, height: 520 };
-  const pen = svgPen(size.width, size.height);
+  const pen = svgPen(size.width, size.height + CAPTION);
   const shown = dots();
   drawScatter(pen, LIGHT_INK, size, shown, rangeOf(shown), {
     ...optionsOf(named.effects, column),
     highlighted: selected.peek() >= 0 ? [selected.peek()] : [],
     brush: null,
   });
-  downloadSvg('scatter.svg', pen);
+  pen.font = `12px ${LIGHT_INK.font}`;
+  pen.textAlign = 'left';
+  pen.textBaseline = 'top';
+  pen.fillStyle = LIGHT_INK.muted;
+  captionLines(named, column).forEach((line, at) =>
+    pen.fillText(line, 12, size.height + 4 + 18 * at, size.width - 24),
+  );
+  const file = named.run.summary.name.replace(/\.h5$/, '');
+  downloadSvg(`${file}-${named.data.name}-scatter.svg`, pen);
 }
 
 const known = (values: ArrayLike<number> | null | undefined, at: number): boolean =>
@@ -267,15 +314,16 @@ export function HeadScatter() {
   );
 }
 
+/** What the bars are, or why there are none. */
+function bars({ hasIntervals, hasSimultaneous }: HeadEffects): string {
+  if (points.value.all) return 'no bars: intervals are of the other choice';
+  if (!hasIntervals) return 'no bars: too few groups of prompts';
+  return hasSimultaneous ? 'bars: 95 %, all units at once' : 'bars: 95 %, each unit alone';
+}
+
 function Legend({ effects }: { effects: HeadEffects }) {
   const method = effects.methods[chosenMethod.value] ?? '';
-  const what = points.value.all
-    ? 'no bars: intervals are of the other choice'
-    : !effects.hasIntervals
-      ? 'no bars: too few groups of prompts'
-      : effects.hasSimultaneous
-        ? 'bars: 95 %, all units at once'
-        : 'bars: 95 %, each unit alone';
+  const what = bars(effects);
   return (
     <p
       class="small legend"

@@ -238,6 +238,36 @@ test('banner, table, cards, tip, list and comparison state one interval of a hea
   }),
 );
 
+test('the picture of the scatter names its files, their runs and what was done', both, () =>
+  withViewer(async (viewer) => {
+    const { page } = viewer;
+    const runId = (path: string) =>
+      h5py<string>(
+        'with h5py.File(sys.argv[1]) as f: print(json.dumps(f.attrs["run_id"].decode()[:16]))',
+        path,
+      );
+    const picture = async () => {
+      const button = page.getByRole('button', { name: 'Scatter as SVG' });
+      if (!(await button.count())) await page.getByText('Take these numbers elsewhere').click();
+      const waiting = page.waitForEvent('download');
+      await button.click();
+      const download = await waiting;
+      assert.equal(download.suggestedFilename(), 'verdict-verdict-scatter.svg');
+      return readFileSync(await download.path(), 'utf8');
+    };
+    await viewer.open([capture(), verdict()], '#v=1&st=induction');
+    const [one, two] = [runId(capture()), runId(verdict())];
+    const svg = await picture();
+    assert.ok(svg.includes(`induction: run.h5 (run ${one}); effect: verdict.h5 (run ${two})`), svg);
+    assert.match(svg, /verdict, zero; bars: 95 %, all units at once; band: ±δ = ±0\.\d+/);
+    assert.match(svg, /Measured on 100 of the 200 prompts of verdict\.h5/);
+    // A measure of the verdict itself is of its own file.
+    await page.evaluate(() => (location.hash = '#v=1&st=verdict_attention_mass'));
+    const own = `attention mass and effect: verdict.h5 (run ${two})`;
+    assert.ok((await picture()).includes(own));
+  }),
+);
+
 const UNITS = `
 with h5py.File(sys.argv[1]) as f:
     g = f["experiments/verdict"]
