@@ -133,11 +133,16 @@ async function measureServed(page) {
 }
 
 async function measureLong(page) {
-  await pick(page, long());
-  await page.waitForFunction(() => window.__attnscope.state().heads === 1);
-  const fit = await page.evaluate(reach, '#v=1&s=head&h=0.0');
+  const file = long();
+  if (file === null) {
+    console.log('views of 32,768 tokens: skipped, ATTNSCOPE_VIEWER_FILES is not set');
+    return;
+  }
+  await pick(page, file);
+  await page.waitForFunction(() => window.__attnscope.state().heads > 0);
+  const fit = await page.evaluate(reach, '#v=1&s=head&h=0.1');
   row('fit view of 32,768 tokens', `${fit.toFixed(0)} ms`, '200 ms');
-  const near = await page.evaluate(reach, '#v=1&s=head&h=0.0&z=21000,21000,1200,1200');
+  const near = await page.evaluate(reach, '#v=1&s=head&h=0.1&z=21000,21000,1200,1200');
   row('near view of 32,768 tokens', `${near.toFixed(0)} ms`);
 }
 
@@ -182,8 +187,8 @@ function write(version) {
   );
   const text = `# What a user waits for
 
-Made by \`npm run measure\` in headless ${version} without a GPU, ${cpus().length} cores. Files are made by h5py: 1,024 heads at
-1,024 tokens, 32,768 tokens with a pyramid, and 5 GB of maps. Figures of other viewers come from replicas of their
+Made by \`npm run measure\` in headless ${version} without a GPU, ${cpus().length} cores. Files are made by h5py
+(1,024 heads at 1,024 tokens, and 5 GB of maps) and as attnscope writes them (32,768 tokens with pyramids). Figures of other viewers come from replicas of their
 drawing code on a machine of this kind; what has no counterpart there has a dash.
 
 | what | goal | measured | others |

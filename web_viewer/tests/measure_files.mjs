@@ -1,4 +1,5 @@
-// Files to measure with, made once by h5py (ATTNSCOPE_PYTHON).
+// Files to measure with, made once: by h5py (ATTNSCOPE_PYTHON), and by the library that all of our files
+// are written with (ATTNSCOPE_VIEWER_FILES).
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -30,32 +31,6 @@ with h5py.File(sys.argv[1], "w", libver=("v110", "v110")) as f:
         d.attrs["causal"] = 1; d.attrs["map_dtype"] = np.bytes_(b"r10")
 `;
 
-/** One head of 32,768 tokens; what is not written of it reads as 0 and takes no room. */
-const LONG = `
-import h5py, sys, numpy as np
-T = 32768
-rng = np.random.default_rng(0)
-with h5py.File(sys.argv[1], "w", libver=("v110", "v110")) as f:
-    f.attrs["schema"] = np.bytes_(b"attnscope/1"); f.attrs["schema_version"] = [1, 0]
-    f.attrs["kind"] = np.bytes_(b"capture"); f.attrs["run_id"] = np.bytes_(b"long")
-    p = f.create_group("prompts/p000000"); p["text"] = np.bytes_(b"a very long text")
-    p["tokens/text"] = np.array([b"t%d" % i for i in range(T)])
-    a = p.create_group("attention/self")
-    a["layers"] = np.array([0]); a["n_heads"] = np.array([1])
-    s = a.create_dataset("head_stats", data=np.full((1, 1, 1), 0.5, dtype="f4"))
-    s.attrs["names"] = np.array([b"entropy"])
-    d = p.create_dataset("cache/blocks.0.attn.hook_pattern", (1, T, T), "f4", chunks=(1, 256, 256), compression=1, shuffle=True)
-    d.attrs["causal"] = 1; d.attrs["map_dtype"] = np.bytes_(b"r10")
-    for row in range(0, 12):
-        for column in range(0, row + 1):
-            at = (20480 + 256 * row, 20480 + 256 * column)
-            d[0, at[0] : at[0] + 256, at[1] : at[1] + 256] = rng.random((256, 256), dtype="f4") ** 8
-    for k in (4, 16, 64):
-        n = T // k
-        q = a.create_dataset("pyramid/0/max_%d" % k, (1, n, n), "f4", chunks=(1, 256, 256), compression=1, shuffle=True)
-        if k > 4: q[0] = np.tril(rng.random((n, n), dtype="f4")) ** 8
-`;
-
 /** 5 GB of maps: all of them have their place in the file, and those of two layers have values. */
 const HUGE = `
 import h5py, sys, numpy as np
@@ -81,16 +56,25 @@ with h5py.File(sys.argv[1], "w", libver=("v110", "v110")) as f:
         if layer in (0, L - 1): d[:] = np.tril(rng.random((H, T, T), dtype="f4")) ** 4
 `;
 
-function made(name, code) {
+/** `program` writes to the path that comes after `before` among its arguments. */
+function made(name, program, before, after = []) {
   const folder = join(root, 'build/fixtures');
   const path = join(folder, name);
   if (existsSync(path)) return path;
   mkdirSync(folder, { recursive: true });
-  execFileSync(process.env.ATTNSCOPE_PYTHON ?? 'python3', ['-c', code, `${path}.part`]);
+  execFileSync(program, [...before, `${path}.part`, ...after]);
   renameSync(`${path}.part`, path);
   return path;
 }
 
-export const large = () => made('large.h5', LARGE);
-export const long = () => made('long32k.h5', LONG);
-export const huge = () => made('huge.h5', HUGE);
+const byH5py = (name, code) => made(name, process.env.ATTNSCOPE_PYTHON ?? 'python3', ['-c', code]);
+
+export const large = () => byH5py('large.h5', LARGE);
+export const huge = () => byH5py('huge.h5', HUGE);
+
+/** 32,768 tokens, layers 0 and 5 with the maps of heads 1 and 3 and their pyramids; null without the
+ *  program, which takes more than a minute. */
+export function long() {
+  const program = process.env.ATTNSCOPE_VIEWER_FILES;
+  return program ? made('long-32768.h5', program, ['long'], ['32768']) : null;
+}
