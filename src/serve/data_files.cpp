@@ -86,8 +86,10 @@ std::string DataFiles::list_json() const {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < paths_.size(); ++i) {
     try {
-      list.push_back(
-          {{"name", names_[i]}, {"url", "files/" + std::to_string(i)}, {"size", open(i)->size()}});
+      list.push_back({{"name", names_[i]},
+                      {"url", "files/" + std::to_string(i)},
+                      {"size", open(i)->size()},
+                      {"path", fs::absolute(paths_[i]).lexically_normal().string()}});
     } catch (const Error& error) {
       list.push_back({{"name", names_[i]}, {"error", error.detail().what}});
     }

@@ -40,7 +40,8 @@ class DataFiles {
   std::size_t count() const { return paths_.size(); }
   // Opened anew each time, so that a file that was replaced is seen.
   std::shared_ptr<const DataFile> open(std::size_t index) const;
-  // What /files.json says: {"files": [{"name", "url", "size"} or {"name", "error"}]}.
+  // What /files.json says: {"files": [{"name", "url", "size", "path"} or {"name", "error"}]}. The
+  // page writes the path into the command that serves the files again.
   std::string list_json() const;
 
  private:

@@ -112,7 +112,8 @@ class Requests(ViewTest):
                          "text/javascript; charset=utf-8")
         listed = json.loads(self.client.get("/files.json").body)
         self.assertEqual(listed, {"files": [{"name": "run.h5", "url": "files/0",
-                                             "size": len(self.content)}]})
+                                             "size": len(self.content),
+                                             "path": str(self.path)}]})
         self.assertEqual(self.client.get("/files/0").body, self.content)
 
     def test_case_86_paths(self):

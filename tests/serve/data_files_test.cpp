@@ -48,7 +48,10 @@ TEST(DataFiles, AreListedWithSizesOrWithWhatIsWrong) {
   const DataFiles files({whole, gone, fifo, folder.path(), link, folder.path() + "/\xFF.h5"});
   const auto list = nlohmann::json::parse(files.list_json()).at("files");
   ASSERT_EQ(list.size(), 6U);
-  EXPECT_EQ(list[0], (nlohmann::json{{"name", "a \"<b>.h5"}, {"url", "files/0"}, {"size", 5}}));
+  EXPECT_EQ(list[0], (nlohmann::json{{"name", "a \"<b>.h5"},
+                                     {"url", "files/0"},
+                                     {"size", 5},
+                                     {"path", std::filesystem::absolute(whole).string()}}));
   EXPECT_EQ(list[1].at("error"), "cannot open: No such file or directory");
   EXPECT_FALSE(list[1].contains("url"));
   EXPECT_EQ(list[2].at("error"), "not a regular file");

@@ -174,5 +174,6 @@ export interface ExperimentData {
   records: string[];
 }
 
-/** One line of a server's list of files: where it lies, or why it cannot be had. */
-export type ServedFile = { name: string } & ({ url: string } | { error: string });
+/** One line of a server's list of files: where it lies, or why it cannot be had. `path` is how the
+ *  server itself calls it. */
+export type ServedFile = { name: string } & ({ url: string; path?: string } | { error: string });

@@ -7,7 +7,7 @@ export function parseListing(listing: unknown, base: string): ServedFile[] {
   const { files } = (listing ?? {}) as { files?: unknown };
   if (!Array.isArray(files)) return [];
   return files.flatMap((entry: unknown): ServedFile[] => {
-    const { name, url, error } = (entry ?? {}) as Record<string, unknown>;
+    const { name, url, error, path } = (entry ?? {}) as Record<string, unknown>;
     if (typeof name !== 'string') return [];
     if (typeof error === 'string') return [{ name, error }];
     if (typeof url !== 'string' || !URL.canParse(url, base)) return [];
@@ -15,7 +15,7 @@ export function parseListing(listing: unknown, base: string): ServedFile[] {
     if (address.origin !== new URL(base).origin) {
       return [{ name, error: 'it lies on another server than the page' }];
     }
-    return [{ name, url: address.href }];
+    return [{ name, url: address.href, ...(typeof path === 'string' && { path }) }];
   });
 }
 

@@ -57,9 +57,15 @@ function model(name: string): string {
 export const FOLDER = 'FOLDER is where the model lies: files keep its name only.';
 export const needsFolder = (command: string): boolean => / -m FOLDER\//.test(command);
 
+const inQuotes = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+
+/** A name as a shell takes it. */
+export const shellWord = (text: string): string =>
+  /^[\w./:@%+,-]+$/.test(text) && !text.startsWith('-') ? text : inQuotes(text);
+
 /** As a shell takes it; long texts are for the user to fill in. */
 const quotedPrompt = (text: string): string =>
-  `'${(text.length <= MAX_PROMPT ? text || 'TEXT' : 'TEXT').replaceAll("'", `'\\''`)}'`;
+  inQuotes(text.length <= MAX_PROMPT ? text || 'TEXT' : 'TEXT');
 const MAX_PROMPT = 400;
 
 export function captureCommand(modelName: string, text = ''): string {

@@ -9,6 +9,7 @@ import { readExperiment, readPromptTexts } from '../io/read_experiment';
 import { RunFile, readSummary } from '../io/run_file';
 import { servedFiles } from '../io/served';
 import { demoSource, insideFiles } from '../io/surroundings';
+import { shellWord } from '../model/commands';
 import { headEffects, stacksOf } from '../model/effects';
 import { isSameCause } from '../model/failures';
 import { joinExperiment } from '../model/joined_experiment';
@@ -208,10 +209,21 @@ export async function reloadServed(card: number): Promise<void> {
   for (const { url, name } of runs.value.flatMap(servedBy)) await openUrl(url, name);
 }
 
+/** How a server calls its files, by their addresses. */
+const pathOf = new Map<string, string>();
+
+/** The command that serves what this page has of its server, from whatever folder. */
+export function serveAgain(): string {
+  const files = runs.value.flatMap(servedBy).map(({ url, name }) => pathOf.get(url) ?? name);
+  return ['attnscope view', ...files.map(shellWord)].join(' ');
+}
+
 async function openServed(files: readonly ServedFile[]): Promise<void> {
   for (const file of files) {
-    if ('url' in file) await openUrl(file.url, file.name);
-    else fail(file.name, 'unreadable', file.error);
+    if ('url' in file) {
+      if (file.path !== undefined) pathOf.set(file.url, file.path);
+      await openUrl(file.url, file.name);
+    } else fail(file.name, 'unreadable', file.error);
   }
 }
 

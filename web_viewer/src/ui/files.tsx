@@ -2,11 +2,12 @@
 
 import { signal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
+import { shellWord } from '../model/commands';
 import { causeOf, isOfServer } from '../model/failures';
 import { plural } from '../model/numbers';
-import { isServed, openFiles, reload, reloadServed, servedBy } from '../state/opening';
+import { isServed, openFiles, reload, reloadServed, serveAgain } from '../state/opening';
 import { choose } from '../state/view';
-import { dismiss, dismissAll, failures, runs, type Failure } from '../state/workspace';
+import { dismiss, dismissAll, failures, type Failure } from '../state/workspace';
 import { safeText } from '../model/tokens';
 import { Snippet } from './controls';
 
@@ -72,12 +73,6 @@ interface Explanation {
   command?: string;
 }
 
-/** The command that serves what this page has of its server. */
-const serveAgain = (): string =>
-  ['attnscope view', ...runs.value.flatMap((run) => servedBy(run).map(({ name }) => name))].join(
-    ' ',
-  );
-
 function explain({ code, messages: [message = ''], name }: Failure): Explanation {
   switch (code) {
     case 'not_hdf5':
@@ -105,7 +100,7 @@ function explain({ code, messages: [message = ''], name }: Failure): Explanation
       return {
         title: 'A dataset has another shape than its prompt calls for',
         advice: `${message}. It is left out, for nothing says what its values are of.`,
-        command: `attnscope verify ${name}`,
+        command: `attnscope verify ${shellWord(name)}`,
       };
     case 'too_large':
       return { title: 'That would not fit', advice: `${message}.` };
@@ -138,7 +133,7 @@ function explain({ code, messages: [message = ''], name }: Failure): Explanation
       return {
         title: 'This server cannot send parts of a file',
         advice: `${message}. Serve it with the command below, or save the file and drop it here.`,
-        command: `attnscope view ${name}`,
+        command: `attnscope view ${shellWord(name)}`,
       };
     case 'timeout':
       return { title: 'Reading took too long', advice: `${message}. The file may be damaged.` };
@@ -151,7 +146,7 @@ function explain({ code, messages: [message = ''], name }: Failure): Explanation
       return {
         title: 'This file cannot be read in full',
         advice: `${message}.`,
-        command: `attnscope verify ${name}`,
+        command: `attnscope verify ${shellWord(name)}`,
       };
   }
 }

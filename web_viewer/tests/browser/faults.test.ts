@@ -60,7 +60,7 @@ test(
       await to(viewer, '#v=1&s=head&h=0.2');
       await cards(viewer).filter({ hasText: 'The server was stopped' }).waitFor();
       const text = await cards(viewer).innerText();
-      assert.match(text, /attnscope view many-maps\.h5 run\.h5/);
+      assert.ok(text.includes(`attnscope view ${path} ${capture()}`), text);
       assert.doesNotMatch(text, /verify/);
       await status(viewer)
         .filter({ hasText: /^4 tiles could not be read/ })
@@ -107,7 +107,7 @@ test(
       await to(viewer, '#v=1&s=head&h=0.2&fi=many-maps.h5');
       await cards(viewer).filter({ hasText: 'The server was stopped' }).waitFor();
       const text = await cards(viewer).innerText();
-      assert.match(text, /attnscope view half-1\.h5 half-2\.h5 many-maps\.h5/);
+      assert.ok(text.includes(`attnscope view ${one} ${two} ${heavy()}`), text);
 
       const again = await serve({ files, port, listed: true });
       await viewer.page.getByRole('button', { name: 'Try again' }).click();

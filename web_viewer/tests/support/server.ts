@@ -40,6 +40,7 @@ function listing({ files, faulty = {} }: ServerOptions): string {
     name,
     url: `files/${at}`,
     size: statSync(path).size,
+    path,
   }));
   const bad = Object.entries(faulty).map(([name, error]) => ({ name, error }));
   return JSON.stringify({ files: [...good, ...bad] });

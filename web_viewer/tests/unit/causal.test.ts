@@ -9,6 +9,7 @@ import {
   ablateCommand,
   captureCommand,
   needsFolder,
+  shellWord,
   verdictCommand,
 } from '../../src/model/commands';
 import { verdictSentence, verdictWord } from '../../src/model/effects';
@@ -124,6 +125,13 @@ test('a suggested command says what is to be filled in, for files keep no folder
   assert.match(hub, / -m HuggingFaceTB\/SmolLM2-135M /);
   assert.ok(!needsFolder(hub));
   assert.match(captureCommand('a b; c'), / -m MODEL /);
+  assert.deepEqual(['/data/run.h5', 'a b.h5', "it's.h5", '-x.h5', '$(x).h5'].map(shellWord), [
+    '/data/run.h5',
+    "'a b.h5'",
+    "'it'\\''s.h5'",
+    "'-x.h5'",
+    "'$(x).h5'",
+  ]);
 });
 
 test('words of the report are explained where its text has them', () => {

@@ -11,6 +11,8 @@ test('a listing names files of the same server, or why they cannot be had', () =
   const listing = {
     files: [
       { name: 'run.h5', url: 'files/0', size: 12345 },
+      { name: 'b/run.h5', url: 'files/2', size: 5, path: '/a/b/run.h5' },
+      { name: 'odd.h5', url: 'files/3', size: 5, path: 7 },
       { name: 'no.h5', error: 'permission denied' },
       { name: 'far.h5', url: 'http://elsewhere.example/far.h5' },
       { name: 'script.h5', url: 'javascript:alert(1)' },
@@ -21,6 +23,8 @@ test('a listing names files of the same server, or why they cannot be had', () =
   const far = 'it lies on another server than the page';
   assert.deepEqual(parseListing(listing, BASE), [
     { name: 'run.h5', url: `${BASE}files/0` },
+    { name: 'b/run.h5', url: `${BASE}files/2`, path: '/a/b/run.h5' },
+    { name: 'odd.h5', url: `${BASE}files/3` },
     { name: 'no.h5', error: 'permission denied' },
     { name: 'far.h5', error: far },
     { name: 'script.h5', error: far },
