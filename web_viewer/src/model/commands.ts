@@ -21,18 +21,41 @@ export function h5pyStatistic(
   ].join('\n');
 }
 
-/** `axes` are those after the first, which is the method: all of them, or one. */
-export function h5pyEffect(
-  file: string,
-  experiment: string,
-  axes: readonly string[],
-  method: number | null = null,
-): string {
-  const dims = method === null ? ['method', ...axes] : axes;
+/** An array of an experiment, in the parts of a sweep that are at hand. */
+export interface StoredResult {
+  files: readonly string[];
+  experiment: string;
+  array: string;
+  axes: readonly string[];
+  /** One of the methods, where the first axis is that of methods; null for all. */
+  method: number | null;
+}
+
+export function h5pyResult({ files, experiment, array, axes, method }: StoredResult): string {
+  const name = array === 'effect' ? 'effect' : 'values';
+  const at = method === null ? ':' : String(method);
+  const group = `experiments/${experiment}`;
+  if (files.length < 2) {
+    const dims = method === null ? axes : axes.slice(1);
+    return [
+      'import h5py',
+      `with h5py.File(${quote(files[0] ?? '')}) as f:`,
+      `    ${name} = f[${quote(`${group}/${array}`)}][${at}]  # [${dims.join(', ')}]`,
+    ].join('\n');
+  }
+  // Parts hold some cells each, which need not fill a grid.
+  const values =
+    method === null && axes[0] === 'method'
+      ? `part[${quote(array)}][:].reshape(part[${quote(array)}].shape[0], -1).T`
+      : `part[${quote(array)}][${at}].ravel()`;
   return [
     'import h5py',
-    `with h5py.File(${quote(file)}) as f:`,
-    `    effect = f[${quote(`experiments/${experiment}/effect`)}][${method ?? ':'}]  # [${dims.join(', ')}]`,
+    `${name} = {}  # by cell`,
+    ...files.flatMap((file) => [
+      `with h5py.File(${quote(file)}) as f:`,
+      `    part = f[${quote(group)}]`,
+      `    ${name} |= zip(part["cells"].asstr()[:].ravel(), ${values})`,
+    ]),
   ].join('\n');
 }
 

@@ -2,13 +2,7 @@
 
 import { useEffect } from 'preact/hooks';
 import type { ExperimentData } from '../format/types';
-import {
-  ablateCommand,
-  ablateOnceCommand,
-  h5pyEffect,
-  patchCommand,
-  verdictCommand,
-} from '../model/commands';
+import { ablateCommand, ablateOnceCommand, patchCommand, verdictCommand } from '../model/commands';
 import { findExperiment } from '../model/experiment_names';
 import { isDifference, numberAttribute, stacksOf, textAttribute } from '../model/effects';
 import { modelName } from '../model/join';
@@ -26,6 +20,7 @@ import {
 import { safeText } from '../model/tokens';
 import { namesOf } from '../state/effect_prompts';
 import { measuredWords } from '../state/measured';
+import { resultLines } from '../state/statistic_lines';
 import { choose, view } from '../state/view';
 import {
   chosenEffects,
@@ -279,7 +274,10 @@ export function CausalScreen() {
                 Tables as SVG
               </button>
             )}
-            <Snippet text={h5pyEffect(item.run.summary.name, data.name, data.axes)} what="Code" />
+            <Snippet
+              text={resultLines(item, array, layout === 'grid' ? null : method)}
+              what="Code"
+            />
           </Fold>
         </aside>
       </div>

@@ -1,12 +1,20 @@
 /** Python that reads the numbers of all heads that are on screen, from wherever they are stored. */
 
-import { h5pyEffect, h5pyStatistic } from '../model/commands';
+import { h5pyResult, h5pyStatistic } from '../model/commands';
 import { findPrompts } from '../model/prompts';
 import { pythonOfMeans, type PromptsOfFile } from '../model/python';
 import { promptIds, promptTable, showsMeans } from './prompts';
 import { statistic } from './selection';
 import { view } from './view';
-import { chosenEffects, chosenMethod, mainRun, prompt, stack, type OpenRun } from './workspace';
+import {
+  chosenEffects,
+  chosenMethod,
+  mainRun,
+  prompt,
+  stack,
+  type NamedExperiment,
+  type OpenRun,
+} from './workspace';
 
 /** How many prompts a file has by itself: a part of a run has those of its own. */
 function promptsIn(run: OpenRun, file: string): number {
@@ -59,10 +67,20 @@ export function statisticLines(): string | null {
   return h5pyStatistic(origin.file, origin.path, column.id, origin.row ?? null);
 }
 
+/** An array of an experiment, of one method or all. */
+export function resultLines(
+  { run, data }: NamedExperiment,
+  array: string,
+  method: number | null,
+): string {
+  const axes = data.dims[array] ?? ['method', ...data.axes];
+  const files = run.parts ? run.parts.map(({ summary }) => summary.name) : [run.summary.name];
+  const own = axes[0] === 'method' ? method : null;
+  return h5pyResult({ files, experiment: data.name, array, axes, method: own });
+}
+
 /** The effects of heads that the overview shows. */
 export function effectLines(): string | null {
   const chosen = chosenEffects.value;
-  if (!chosen) return null;
-  const { run, data } = chosen;
-  return h5pyEffect(run.summary.name, data.name, data.axes, chosenMethod.value);
+  return chosen && resultLines(chosen, 'effect', chosenMethod.value);
 }

@@ -11,6 +11,7 @@ import {
   packedMaps,
   positions,
   several,
+  sweep,
   verdict,
   without,
 } from '../support/fixtures';
@@ -165,6 +166,24 @@ test('the grid of effects names the lines that read effects', both, () =>
     const { columns } = await viewer.heads();
     const read = run(await lines(viewer, 'Take these numbers elsewhere'), 'effect');
     assert.deepEqual(read.flat(), columns.effect);
+  }),
+);
+
+test('the lines of Causal read the array and the method that are shown', both, () =>
+  withViewer(async (viewer) => {
+    const stored = (array: string) =>
+      h5py<Numbers[]>(
+        `a = h5py.File(sys.argv[1])["experiments/ablate"][sys.argv[2]][:]
+print(json.dumps([[[None if np.isnan(x) else float(x) for x in r] for r in m] for m in a]))`,
+        sweep('ablate'),
+        array,
+      );
+    await viewer.open([sweep('ablate')], '#v=1&s=causal&e=ablate&ar=minimal_detectable');
+    const title = 'Take these numbers elsewhere';
+    assert.deepEqual(run(await lines(viewer, title), 'values'), stored('minimal_detectable'));
+    await goto(viewer, '#v=1&s=causal&e=ablate&u=list&m=1');
+    await viewer.page.waitForFunction(() => window.__attnscope.state().units === 'list');
+    assert.deepEqual(run(await lines(viewer, title), 'effect'), stored('effect')[1]);
   }),
 );
 

@@ -7,7 +7,8 @@ import {
   pythonOfMapMeans,
   type DrawnMap,
 } from '../../src/model/python_maps';
-import { h5py, without, writtenByH5py, folder } from '../support/fixtures';
+import { h5pyResult } from '../../src/model/commands';
+import { folder, h5py, sweep, sweepParts, without, writtenByH5py } from '../support/fixtures';
 
 const DRAWN: DrawnMap = {
   maps: [{ path: 'cache/x', index: 3 }],
@@ -128,5 +129,38 @@ s.attrs["names"] = np.array([b"entropy", b"previous"])`,
     assert.equal(means!.length * means![0]!.length, 6);
     for (const value of means!.flat()) assert.ok(Math.abs(value - mean) < 1e-9);
     for (const value of spreads!.flat()) assert.ok(Math.abs(value - spread) < 1e-9);
+  },
+);
+
+test(
+  'an array of a sweep is read whole or of one method, and of parts by cell',
+  { skip: without('command', 'python') },
+  () => {
+    const whole = sweep('ablate');
+    const read = (files: string[], method: number | null, print: string) =>
+      h5py<(number | null)[]>(
+        `import os; os.chdir(${JSON.stringify(folder)})
+${h5pyResult({ files, experiment: 'ablate', array: 'effect', axes: ['method', 'layer', 'head'], method })}
+print(json.dumps([None if np.isnan(x) else float(x) for x in np.ravel(${print})]))`,
+      );
+    const name = (path: string) => path.slice(folder.length + 1);
+    const parts = sweepParts('ablate').map(name);
+    const cells = h5py<string[]>(
+      'with h5py.File(sys.argv[1]) as f: print(json.dumps(f["experiments/ablate/cells"].asstr()[:].ravel().tolist()))',
+      whole,
+    );
+    const inOrder = `[effect[cell] for cell in ${JSON.stringify(cells)}]`;
+    const all = read([name(whole)], null, 'effect');
+    assert.equal(all.length, 2 * cells.length);
+    const close = (got: (number | null)[], wanted: (number | null)[]) => {
+      assert.equal(got.length, wanted.length);
+      got.forEach((value, at) => assert.ok(Math.abs(value! - wanted[at]!) < 1e-4, `${at}`));
+    };
+    for (const method of [0, 1]) {
+      const wanted = all.slice(method * cells.length, (method + 1) * cells.length);
+      assert.deepEqual(read([name(whole)], method, 'effect'), wanted);
+      close(read(parts, method, inOrder), wanted);
+    }
+    close(read(parts, null, `np.transpose(${inOrder})`), all);
   },
 );
