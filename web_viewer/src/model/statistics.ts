@@ -57,6 +57,12 @@ export const STATISTICS: readonly Definition[] = [
   ),
 ];
 
+/** What tells a measure from the statistic of all rows that is called alike. */
+const OF_ROWS = ' (answer rows)';
+
+/** Where a heading says which rows are meant. */
+export const withoutRows = (label: string): string => label.replace(OF_ROWS, '');
+
 const MEASURES: readonly Definition[] = [
   define(
     'attention mass',
@@ -65,18 +71,18 @@ const MEASURES: readonly Definition[] = [
   ),
   define(
     'largest weight',
-    'largest weight (answer rows)',
+    `largest weight${OF_ROWS}`,
     'The largest weight without the first token, over the answer rows: those at which the metric reads the answer.',
   ),
   define(
     'focus',
-    'focus (answer rows)',
+    `focus${OF_ROWS}`,
     'How sharply the answer rows (those at which the metric reads the answer) attend: minus the entropy in nats, so 0 is one key only, and the further below 0 the more spread out.',
     false,
   ),
   define(
     'norm-weighted attention',
-    'norm-weighted attention (answer rows)',
+    `norm-weighted attention${OF_ROWS}`,
     'Σ weight × length of what the key’s value adds, over the answer rows: those at which the metric reads the answer.',
     false,
   ),

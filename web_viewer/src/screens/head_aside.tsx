@@ -5,6 +5,7 @@ import { countWords } from '../model/effect_prompts';
 import { labelsOf } from '../model/labels';
 import { short } from '../model/numbers';
 import { topPrompts } from '../model/prompts';
+import { withoutRows } from '../model/statistics';
 import { safeText } from '../model/tokens';
 import { chosenPrompts } from '../state/effect_prompts';
 import { crosshair, keyTexts, queryAt, queryTexts } from '../state/focus';
@@ -61,7 +62,8 @@ function StrongestKeys() {
 /** What experiments measured of attention is of their own prompts. */
 function measuresOn(): string {
   const prompts = chosenPrompts.value;
-  return prompts ? `On ${countWords(prompts)}` : 'On the prompts of the experiments';
+  const on = prompts ? countWords(prompts) : 'the prompts of the experiments';
+  return `On the answer rows of ${on}`;
 }
 
 function Statistics({ index, kind }: { index: number; kind: Column['kind'] }) {
@@ -82,7 +84,7 @@ function Statistics({ index, kind }: { index: number; kind: Column['kind'] }) {
         <tbody>
           {rows.map(({ id, label, values, share, sentence }) => (
             <tr key={id} title={sentence}>
-              <td>{label}</td>
+              <td>{withoutRows(label)}</td>
               <td class="value">{short(values[index]!)}</td>
               <td class="bar">
                 {share && <span style={{ width: `${Math.min(100, 100 * values[index]!)}%` }} />}

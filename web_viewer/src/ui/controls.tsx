@@ -92,7 +92,7 @@ export function Check({ label, checked, onChange, title, disabled }: CheckProps)
 
 export async function copyText(text: string, what: string): Promise<void> {
   await navigator.clipboard.writeText(text).then(
-    () => say(`${what} copied.`),
+    () => say(`${what} copied.${needsFolder(text) ? ` ${FOLDER}` : ''}`),
     () => say('The browser did not allow copying.'),
   );
 }

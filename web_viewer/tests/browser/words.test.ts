@@ -25,8 +25,11 @@ test('words of the tool explain themselves where one points at them', both, () =
     assert.match(await tipOf(viewer, '.named', 'Quietest'), /a quarter of the strongest/);
     assert.match(await tipOf(viewer, '.pick', '100 prompts'), /chosen on the other half/);
     await go(viewer, '#v=1&s=head&h=1.7');
-    await page.getByText('largest weight (answer rows)').waitFor();
-    assert.match(await tipOf(viewer, 'tr', 'answer rows'), /at which the metric reads the answer/);
+    const measured = 'section[aria-label^="On the answer rows of 100 of the 200 prompts"] tr';
+    await page.locator(measured).first().waitFor();
+    for (const word of ['largest weight', 'focus', 'norm-weighted attention']) {
+      assert.match(await tipOf(viewer, measured, word), /at which the metric reads the answer/);
+    }
     await go(viewer, '#v=1&s=causal&u=list');
     await page.locator('.unit-list tbody tr').first().waitFor();
     assert.match(await tipOf(viewer, '.unit-list button', 'detectable'), /four of five such/);
