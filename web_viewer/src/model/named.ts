@@ -237,17 +237,16 @@ function bestInduction(table: HeadTable, around: NamedSurroundings): NamedHead {
     before: '',
     name: nameOf(table.heads[head]!),
     after:
-      ` puts ${short(100 * value)} % of its attention on what followed an earlier copy, ` +
-      `${rowsWords(rows)}${value < 0.2 ? ', which is little' : ''}${means}` +
-      `${few ? '; so few rows tell little' : ''}.`,
-    note: INDUCTION_NOTE,
+      ` puts ${short(100 * value)} % of its attention on what followed an earlier copy` +
+      `${few ? '' : `, ${rowsWords(rows)}`}${value < 0.2 ? ', which is little' : ''}${means}.`,
+    note: few ? `${INDUCTION_NOTE} So few rows tell little.` : INDUCTION_NOTE,
     file: null,
   };
 }
 
 function rowsWords(rows: number): string {
   if (Number.isNaN(rows)) return 'on rows that have one';
-  return `on the ${rows === 1 ? 'one row that has' : `${rows} rows that have`} one`;
+  return `on ${plural(rows, 'row')}`;
 }
 
 /** Always three: one that cannot be named says why. */
