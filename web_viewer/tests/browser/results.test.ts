@@ -425,7 +425,7 @@ test(
     }),
 );
 
-test('a patching map has the tokens of both prompts below its positions', both, () =>
+test('a patching map has the tokens of both prompts above its positions', both, () =>
   withViewer(async (viewer) => {
     const path = writtenByH5py(
       'patch-with-corrupt.h5',
