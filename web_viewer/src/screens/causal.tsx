@@ -28,11 +28,20 @@ import {
   mainRun,
   ofChosenFile,
   prompt,
+  say,
   stackName,
 } from '../state/workspace';
 import { Absent, Fold, Pick, Snippet, Switch } from '../ui/controls';
+import { useKeys } from '../ui/use_keys';
 import { PairsHelp } from './absent';
-import { exportTables, Grids, loadTokens, tokensOver, type Listed } from './causal_grids';
+import {
+  exportEffects,
+  exportTables,
+  Grids,
+  loadTokens,
+  tokensOver,
+  type Listed,
+} from './causal_grids';
 import { UnitList, UnitName } from './causal_list';
 import { StackPick } from './overview';
 import { Checks, Controls, Ranks, Sets, Tiles, Words } from './causal_verdict';
@@ -213,7 +222,22 @@ function contextWords(data: ExperimentData): string {
 const methodIn = (grid: ResultGrid): number =>
   view.method.value < grid.methods.length ? view.method.value : 0;
 
+const arrayIn = (data: ExperimentData): string =>
+  arraysOf(data).includes(view.array.value) ? view.array.value : 'effect';
+
+const layoutIn = (grid: ResultGrid): 'grid' | 'list' =>
+  grid.rows.length > 0 ? view.units.value : 'list';
+
+/** What the key does: the tables as they are shown, of a list its numbers. */
+function exportShown(): void {
+  const item = chosenItem(listed());
+  if (!item) say('There are no results here to export.');
+  else if (layoutIn(item.grid) === 'list') exportEffects(item);
+  else exportTables(item, arrayIn(item.data));
+}
+
 export function CausalScreen() {
+  useKeys({ e: exportShown });
   const all = listed();
   const item = chosenItem(all);
   const owner = item?.run;
@@ -223,10 +247,9 @@ export function CausalScreen() {
   }, [owner?.id]);
   if (!item) return <NoResults />;
   const { data, grid } = item;
-  const arrays = arraysOf(data);
-  const array = arrays.includes(view.array.value) ? view.array.value : 'effect';
+  const array = arrayIn(data);
   const method = methodIn(grid);
-  const layout = grid.rows.length > 0 ? view.units.value : 'list';
+  const layout = layoutIn(grid);
   const paragraph = data.texts.paragraph?.[0];
   const withheld = data.texts.withheld?.[0];
   const positions = positionWords(item);
@@ -269,6 +292,9 @@ export function CausalScreen() {
             <Checks data={data} />
           </section>
           <Fold title="Take these numbers elsewhere">
+            <button type="button" onClick={() => exportEffects(item)}>
+              CSV of all units, with intervals
+            </button>{' '}
             {grid.rows.length > 0 && (
               <button type="button" onClick={() => exportTables(item, array)}>
                 Tables as SVG

@@ -16,6 +16,7 @@ import {
 import type { Pen } from '../draw/pen';
 import type { ScaleSpec } from '../draw/scale';
 import type { Size } from '../draw/viewport';
+import { effectTable } from '../model/effect_table';
 import { verdictName } from '../model/effects';
 import { short } from '../model/numbers';
 import { pairTokens, type PairToken } from '../model/pair_tokens';
@@ -23,7 +24,7 @@ import type { ResultGrid } from '../model/result_grid';
 import { arrayLabel, describeUnit, isSigned, ofUnit } from '../model/results';
 import { safeText, tokenLabel } from '../model/tokens';
 import { parseUnit } from '../model/units';
-import { downloadSvg, svgPen } from '../state/export';
+import { csv, download, downloadSvg, svgPen } from '../state/export';
 import { divergingMap } from '../state/theme';
 import { choose, view } from '../state/view';
 import { stackNames, type NamedExperiment, type OpenRun } from '../state/workspace';
@@ -112,6 +113,13 @@ export function exportTables(item: Listed, array: string): void {
   const pen = svgPen(size.width, size.height);
   drawTables(pen, LIGHT_INK, size, layout, { item, array, diverging: 'blue-orange', marked: null });
   downloadSvg(`${item.data.name}-${array}.svg`, pen);
+}
+
+/** Every unit under every method, with intervals and all else that is stored of it. */
+export function exportEffects({ run, data, grid }: Listed): void {
+  const file = run.summary.name.replace(/\.h5$/, '');
+  const text = csv(effectTable(data, grid));
+  download(`${file}-${data.name}-effects.csv`, new Blob([text], { type: 'text/csv' }));
 }
 
 export function Grids({ item, array }: { item: Listed; array: string }) {

@@ -3,21 +3,14 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { drawFigure, figureLayout, type Cross, type FigureLayout } from '../draw/figure';
-import { HeatMapPainter, type DrawReport } from '../draw/heat_map';
+import type { DrawReport } from '../draw/heat_map';
 import type { Ink } from '../draw/ink';
-import { lookupTable, type ScaleSpec } from '../draw/scale';
-import { RAW } from '../draw/transform';
 import { clampView, type Size, type Viewport } from '../draw/viewport';
 import { alignmentSentence } from '../model/align';
 import { nameOf } from '../model/heads';
 import { exact, plural, short, signed } from '../model/numbers';
-import { safeText } from '../model/tokens';
 import {
-  alignedBy,
   comparedView,
-  differenceTile,
-  isIdentity,
-  largestDifference,
   pairedShape,
   pairedValue,
   pairing,
@@ -25,7 +18,6 @@ import {
   panelAxes,
   sideA,
   sideB,
-  sideTile,
   type Pairing,
   type Side,
   type SideName,
@@ -33,36 +25,16 @@ import {
 import { chosenPromptsWords } from '../state/effect_prompts';
 import { viewStatus } from '../state/status';
 import { arrivals, waitingWords } from '../state/tiles';
-import { divergingMap } from '../state/theme';
-import { adjust, choose, view } from '../state/view';
+import { adjust, choose } from '../state/view';
 import { table } from '../state/heads';
 import { useKeys } from '../ui/use_keys';
 import { Canvas } from '../ui/canvas';
 import { useMapGestures } from '../ui/map_gestures';
+import { exportCompared } from './compare_export';
 import { NoPair } from './compare_missing';
 import { CompareToolbar, DiffLine, swapSides } from './compare_tools';
+import { contentOf, painters, scaleFor, titleOf, type Panel } from './compare_panels';
 import { effectSentence, rangeTitle } from './head_words';
-
-const painters = {
-  a: new HeatMapPainter(),
-  b: new HeatMapPainter(),
-  difference: new HeatMapPainter(),
-};
-type Panel = keyof typeof painters;
-
-function scaleFor(panel: Panel): ScaleSpec {
-  const kind = view.scale.value;
-  if (panel !== 'difference') {
-    return { kind: kind === 'rank' ? 'sqrt' : kind, low: 0, high: 1, map: view.color.value };
-  }
-  const top = view.domain.value === 'unit' ? 1 : largestDifference.value;
-  const shape = kind === 'linear' ? 'linear' : 'sqrt';
-  return { kind: shape, low: -top, high: top, map: divergingMap(), diverging: true };
-}
-
-function titleOf(side: Side): string {
-  return `${nameOf(side.at.head)}, ${side.prompt.id}, ${safeText(side.run.summary.name, 30)}`;
-}
 
 interface PanelProps {
   panel: Panel;
@@ -71,62 +43,6 @@ interface PanelProps {
   cross: Cross | null;
   onCross: (cross: Cross | null) => void;
   onReport: (report: DrawReport) => void;
-}
-
-/** Everything that is drawn of one panel. */
-function contentOf(panel: Panel, a: Side, b: Side, cross: Cross | null) {
-  const scale = scaleFor(panel);
-  const own: SideName = panel === 'b' ? 'b' : 'a';
-  const { map } = panel === 'b' ? b.at : a.at;
-  const files = [a, b].flatMap(({ run, prompt: { id }, at }) => [
-    run.file.id,
-    id,
-    at.map.path,
-    at.index,
-  ]);
-  const { rows, columns } = panelAxes.value![panel];
-  const rule = {
-    causal: map.causal,
-    window: map.window,
-    queryPositions: rows.positions,
-    keyPositions: columns.positions,
-    hideFirst: false,
-    emptyRows: rows.gaps,
-    emptyColumns: columns.gaps,
-  };
-  const difference = panel === 'difference';
-  return {
-    view: comparedView.value,
-    shape: {
-      ...pairedShape.value,
-      // The largest differences are not those of the largest values.
-      levels: difference || !isIdentity.value ? [] : map.levels.max,
-    },
-    tiles: (level: number, row: number, column: number) =>
-      difference ? differenceTile(row, column) : sideTile(own, level, row, column),
-    preview: null,
-    style: {
-      data: `${files.join('|')}|${alignedBy.value}`,
-      colors: `${scale.kind}|${scale.high}|${scale.map}`,
-      table: lookupTable(scale),
-      rule,
-      transform: RAW,
-      pool: difference ? ('farthest' as const) : ('max' as const),
-    },
-    scale,
-    rowLabels: rows.labels,
-    columnLabels: columns.labels,
-    rowPositions: rule.queryPositions,
-    columnPositions: rule.keyPositions,
-    valueAt: () => null,
-    cross,
-    selectedRows: [],
-    selectedColumns: [],
-    found: { rows: [], columns: [] },
-    bar: (value: number) => short(value, 2),
-    rowProfile: null,
-    columnProfile: null,
-  };
 }
 
 function PanelMap({ panel, a, b, cross, onCross, onReport }: PanelProps) {
@@ -220,7 +136,7 @@ export function CompareScreen() {
     viewStatus.value = words;
   }, [words]);
   useEffect(() => () => void (viewStatus.value = ''), []);
-  useKeys({ x: swapSides });
+  useKeys({ x: swapSides, e: exportCompared });
   if (!a || !b || !pairs) {
     return (
       <div class="overview">

@@ -14,6 +14,8 @@ import { choose, view } from '../state/view';
 import { table } from '../state/heads';
 import { experiments, mainRun, prompt, runs, say, type OpenRun } from '../state/workspace';
 import { copyText, Pick } from '../ui/controls';
+import { COMPARE_ACTIONS } from './compare_export';
+import { ExportMenu } from './export_menu';
 import { ColorPicks } from './overview';
 
 const SHOWN_DIFFERENCES = 8;
@@ -154,6 +156,7 @@ export function CompareToolbar() {
       >
         Copy h5py
       </button>
+      {sideA.value && sideB.value && <ExportMenu actions={COMPARE_ACTIONS} />}
       <span class="spring" />
       <Pick
         label="Align"

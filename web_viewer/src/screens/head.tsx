@@ -18,7 +18,7 @@ import { Check, copyText, Pick, Switch } from '../ui/controls';
 import { useKeys } from '../ui/use_keys';
 import { HeadAside } from './head_aside';
 import { BlendBanner } from './head_blend';
-import { exportPng } from './head_export';
+import { exportHead } from './head_actions';
 import { HeadLines } from './head_lines';
 import { HeadMap } from './head_map';
 import { MeansPick, MeansSentence, NoMeanNote } from './head_means';
@@ -244,9 +244,7 @@ function Toolbar() {
 
 export function HeadScreen() {
   useKeys({
-    e: () => {
-      if (headMap.peek()) void exportPng(2);
-    },
+    e: exportHead,
     '/': () => document.querySelector<HTMLInputElement>('.find')?.focus(),
     h: () => choose({ trayMode: after(['off', 'mean', 'max'] as const, view.trayMode.peek()) }),
     w: () => showWords(!view.words.peek()),

@@ -11,7 +11,7 @@ import { chosenPrompts } from '../state/effect_prompts';
 import { crosshair, keyTexts, queryAt, queryTexts } from '../state/focus';
 import { WHOLE_MAP } from '../state/hash';
 import { table } from '../state/heads';
-import { headMap, isBlend } from '../state/map';
+import { isBlend } from '../state/map';
 import { means } from '../state/map_means';
 import { promptStats, promptTable, showsMeans } from '../state/prompts';
 import { mapLines } from '../state/map_lines';
@@ -20,7 +20,8 @@ import { shownHead, statistic, toggleTray } from '../state/selection';
 import { choose, view } from '../state/view';
 import { prompt } from '../state/workspace';
 import { Fold, Snippet } from '../ui/controls';
-import { ExportMenu } from './head_export';
+import { ExportMenu } from './export_menu';
+import { headActions } from './head_actions';
 import { Minimap } from './head_minimap';
 import { FaultLinks, Readout, Sums } from './head_readout';
 import { HeadNote } from './notes';
@@ -136,9 +137,13 @@ function TopPrompts() {
   );
 }
 
+function HeadExports() {
+  const actions = headActions();
+  return actions && <ExportMenu key={view.view.value} actions={actions} />;
+}
+
 export function HeadAside({ index }: { index: number }) {
   const head = shownHead.value!;
-  const map = headMap.value;
   const lines = mapLines();
   const name = nameOf(head);
   return (
@@ -161,7 +166,7 @@ export function HeadAside({ index }: { index: number }) {
         <button type="button" onClick={() => toggleTray(name)}>
           {view.tray.value.includes(name) ? 'Remove from tray' : 'Add to tray'}
         </button>
-        {map && view.view.value === 'map' && <ExportMenu />}
+        <HeadExports />
       </div>
       <TopPrompts />
       <HeadNote key={name} head={name} />

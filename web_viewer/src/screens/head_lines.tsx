@@ -1,6 +1,6 @@
 /** Queries and keys side by side, joined by the strongest weights of every query. */
 
-import { useSignal } from '@preact/signals';
+import { signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import {
   drawBipartite,
@@ -20,16 +20,27 @@ import { viewStatus } from '../state/status';
 import { choose, view } from '../state/view';
 import { Canvas, offsetOf } from '../ui/canvas';
 
-const ROW_HEIGHT = 18;
+export const ROW_HEIGHT = 18;
+
+/** First row that is visible. */
+export const linesTop = signal(0);
 
 /** Time without a move after which all lines are drawn. */
 const REST_MS = 120;
+
+/** The row whose lines are shown alone because it was chosen; −1 for none. */
+export function fixedRows(): { query: number; key: number } {
+  const rowOf = (side: Side, [first]: readonly number[]) =>
+    first === undefined ? -1 : side.rowOf(first);
+  const query = rowOf(querySide.value, view.queries.value);
+  return { query, key: query >= 0 ? -1 : rowOf(keySide.value, view.keys.value) };
+}
 
 export function HeadLines() {
   const [queries, keys] = [querySide, keySide];
   const moving = useSignal(false);
   const rest = useRef<ReturnType<typeof setTimeout> | null>(null);
-  const top = useSignal(0);
+  const top = linesTop;
   const size = useSignal<Size>({ width: 0, height: 0 });
   const query = useSignal(-1);
   const key = useSignal(-1);
@@ -47,18 +58,15 @@ export function HeadLines() {
 
   const draw = (context: CanvasRenderingContext2D, room: Size, ink: Ink) => {
     size.value = room;
-    const fixed = (side: Side, [first]: readonly number[]) =>
-      first === undefined ? -1 : side.rowOf(first);
-    const fixedQuery = fixed(queries.value, view.queries.value);
-    const fixedKey = fixed(keys.value, view.keys.value);
+    const fixed = fixedRows();
     const chosen = query.value >= 0 || key.value >= 0;
     const left = drawBipartite(context, ink, room, place(), {
       queries: queries.value.labels,
       keys: keys.value.labels,
       edges: edges.value,
       limit: moving.value ? MOVING_EDGES : RESTING_EDGES,
-      query: chosen ? query.value : fixedQuery,
-      key: chosen ? key.value : fixedQuery >= 0 ? -1 : fixedKey,
+      query: chosen ? query.value : fixed.query,
+      key: chosen ? key.value : fixed.key,
     });
     const shown = currentRows.value?.topCount ?? 0;
     const cut = left > 0 ? `, ${left} weak lines left out` : '';
@@ -66,7 +74,13 @@ export function HeadLines() {
     viewStatus.value =
       shown > 0 ? `the ${plural(shown, 'strongest key')} of each query${words}${cut}` : '';
   };
-  useEffect(() => () => void (viewStatus.value = ''), []);
+  useEffect(
+    () => () => {
+      viewStatus.value = '';
+      linesTop.value = 0;
+    },
+    [],
+  );
 
   if (currentRows.value && !currentRows.value.topIndex) {
     return <p class="absent">This file does not hold the strongest keys of each query.</p>;

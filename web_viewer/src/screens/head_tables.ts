@@ -17,6 +17,7 @@ import {
 import { keyLabels, keyTexts, queryLabels, queryTexts, viewport } from '../state/focus';
 import { blendName, drawnMaps, headMap } from '../state/map';
 import { means, meansName, unchanged } from '../state/map_means';
+import { shownHead } from '../state/selection';
 import { view } from '../state/view';
 import { mainRun, prompt } from '../state/workspace';
 
@@ -26,7 +27,9 @@ const MAX_NAMED = 6;
 /** File, prompt (or how many, and what is made of them) and head, or the heads that one map is made of. */
 export function baseName(): string {
   const file = mainRun.peek()?.summary.name.replace(/\.h5$/, '') ?? 'map';
-  const heads = drawnMaps.peek().map(({ head }) => nameOf(head));
+  const drawn = drawnMaps.peek().map(({ head }) => head);
+  const own = shownHead.peek();
+  const heads = (drawn.length > 0 || !own ? drawn : [own]).map(nameOf);
   const several = heads.length > MAX_NAMED ? `${heads.length}-heads` : heads.join('-');
   const which = heads.length > 1 ? `${blendName()}-of-${several}` : several;
   const of = means.peek() ? meansName().replaceAll(' ', '-') : prompt.peek()?.id;
@@ -34,9 +37,9 @@ export function baseName(): string {
 }
 
 /** What was done to the stored weights, as part of a name. */
-export function seenName(): string {
+export function seenName(what = 'seen'): string {
   const { hideFirst, weighed } = changes.peek();
-  const modes = ['seen'];
+  const modes = [what];
   if (isMerged.peek()) modes.push('words');
   if (hideFirst) modes.push('without-first');
   if (weighed) modes.push('by-value');

@@ -1,13 +1,12 @@
 /** The text itself: point at a token, and what it attends to is shaded; select some for sums. */
 
-import { useComputed, useSignal, useSignalEffect } from '@preact/signals';
-import { useRef } from 'preact/hooks';
+import { computed, signal, useSignalEffect } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
 import { isStale } from '../io/errors';
 import { placeOf } from '../draw/scale';
 import { transformed } from '../draw/transform';
 import { short } from '../model/numbers';
 import { indexOf, positionOf } from '../model/positions';
-import type { Tokens } from '../format/types';
 import { tokenText } from '../model/tokens';
 import { wordTexts } from '../model/words';
 import { transform, wordsOfSides } from '../state/cells';
@@ -68,10 +67,10 @@ function groupsOf(count: number, words: Int32Array | null): number[][] {
 }
 
 /** Characters of a token on the page, and in its tooltip. */
-const SHOWN = 400;
+export const SHOWN = 400;
 const WHOLE = 2000;
 
-const textOf = (pieces: readonly string[], limit: number): string =>
+export const textOf = (pieces: readonly string[], limit: number): string =>
   tokenText(pieces.map((piece) => piece.slice(0, limit + 1)).join(''), limit);
 
 type Kind = 'queries' | 'keys';
@@ -112,14 +111,44 @@ function useTokenSelection(groups: Record<Kind, number[][]>) {
   };
 }
 
+/** Queries under the pointer. */
+const pointed = signal<readonly number[]>([]);
+const weights = signal<Float32Array | null>(null);
+
+/** Queries whose attention is shaded: those pointed at, else those chosen. */
+export const shadedQueries = computed<readonly number[]>(() =>
+  pointed.value.length > 0 ? pointed.value : view.queries.value,
+);
+
+/** What the shades of keys stand for, by position: weights of some queries, else means over all. */
+export const shades = computed<Float32Array | null>(() =>
+  shadedQueries.value.length > 0 ? weights.value : keyMeans.value,
+);
+
+/** Tokens of either side as they are shown, each with its positions. */
+export function textTokens(kind: Kind): { positions: number[]; texts: string[] }[] {
+  const name = stack.value?.stack;
+  const data = prompt.value;
+  const tokens = name && (kind === 'keys' ? data?.keyTokens[name] : data?.queryTokens[name]);
+  if (!tokens) return [];
+  const { queries, keys } = wordsOfSides.value;
+  const words = kind === 'keys' ? keys : queries;
+  const texts = wordTexts(tokens, words ? (data?.text ?? '') : '');
+  const count = Math.min(MAX_TOKENS, tokens.texts.length);
+  return groupsOf(count, words).map((positions) => ({ positions, texts: texts(positions) }));
+}
+
+/** Whether queries and keys are tokens of one text. */
+export function isOneText(): boolean {
+  const name = stack.value?.stack;
+  const data = prompt.value;
+  return !name || data?.keyTokens[name] === data?.queryTokens[name];
+}
+
 export function HeadText() {
-  const pointed = useSignal<readonly number[]>([]);
-  const weights = useSignal<Float32Array | null>(null);
-  const queries = useComputed<readonly number[]>(() =>
-    pointed.value.length > 0 ? pointed.value : view.queries.value,
-  );
+  useEffect(() => () => void (pointed.value = []), []);
   useSignalEffect(() => {
-    const wanted = queries.value;
+    const wanted = shadedQueries.value;
     headMap.value;
     transform.value;
     let current = true;
@@ -140,24 +169,19 @@ export function HeadText() {
   const data = prompt.value;
   const keyTexts = (name && data?.keyTokens[name]?.texts) || [];
   const queryTexts = (name && data?.queryTokens[name]?.texts) || [];
-  const sameText = !name || data?.keyTokens[name] === data?.queryTokens[name];
+  const sameText = isOneText();
+  const sides = { queries: textTokens('queries'), keys: textTokens('keys') };
   const groups = {
-    queries: groupsOf(Math.min(MAX_TOKENS, queryTexts.length), wordsOfSides.value.queries),
-    keys: groupsOf(Math.min(MAX_TOKENS, keyTexts.length), wordsOfSides.value.keys),
+    queries: sides.queries.map(({ positions }) => positions),
+    keys: sides.keys.map(({ positions }) => positions),
   };
   const selection = useTokenSelection(groups);
-  const textsOf = (tokens: Tokens | undefined) =>
-    tokens ? wordTexts(tokens, wordsOfSides.value.queries ? (data?.text ?? '') : '') : () => [];
-  const sides = {
-    queries: textsOf(name && data?.queryTokens[name]),
-    keys: textsOf(name && data?.keyTokens[name]),
-  };
   if (!name || !data) return null;
 
-  const chosenQueries = new Set(queries.value);
+  const chosenQueries = new Set(shadedQueries.value);
   const chosenKeys = new Set(view.keys.value);
-  const pointing = queries.value.length > 0;
-  const shaded = pointing ? weights.value : keyMeans.value;
+  const pointing = shadedQueries.value.length > 0;
+  const shaded = shades.value;
   const sumOf = (positions: Iterable<number>) => {
     let sum = 0;
     for (const at of positions) sum += shaded?.[at] ?? 0;
@@ -171,7 +195,7 @@ export function HeadText() {
 
   const token = (positions: number[], at: number, asKey: boolean, asQuery: boolean) => {
     const first = positions[0]!;
-    const texts = (asKey ? sides.keys : sides.queries)(positions);
+    const { texts } = (asKey ? sides.keys : sides.queries)[at]!;
     const weight = asKey && shaded ? sumOf(positions) : null;
     const kindOf = (event: { altKey: boolean }): Kind =>
       event.altKey || !asQuery ? 'keys' : 'queries';
@@ -211,7 +235,7 @@ export function HeadText() {
   };
   const leave = () => (pointed.value = []);
   const long = Math.max(keyTexts.length, queryTexts.length);
-  const several = queries.value.length;
+  const several = shadedQueries.value.length;
   return (
     <div class="text-view">
       <p class="small">

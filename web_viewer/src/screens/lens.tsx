@@ -1,7 +1,7 @@
 /** What each layer would answer at each position, as the lens read it. */
 
 import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import type { ExperimentData } from '../format/types';
 import { readExperiment } from '../io/read_experiment';
 import { h5pyLens, lensCommand } from '../model/commands';
@@ -16,11 +16,24 @@ import {
   mainRun,
   ofChosenFile,
   prompt,
+  say,
   type NamedExperiment,
 } from '../state/workspace';
 import { Absent, copyText, Pick, Snippet } from '../ui/controls';
+import { useKeys } from '../ui/use_keys';
+import { ExportMenu } from './export_menu';
+import { lensActions, lensPicture, type ShownLens } from './lens_export';
 import { LensAttribution, LensMeans } from './lens_means';
-import { COLOURS, gridOf, lensCell, LensChoices, LensTable, type Colour } from './lens_table';
+import {
+  COLOURS,
+  gridOf,
+  lastPage,
+  lensCell,
+  LensChoices,
+  LensTable,
+  type Colour,
+} from './lens_table';
+import { savePng } from './pictures';
 
 const isLens = ({ data }: NamedExperiment): boolean => data.attributes.kind === 'lens';
 
@@ -46,6 +59,14 @@ function NoLens() {
 export function LensScreen() {
   const all = experiments.value.filter(isLens);
   const record = useSignal<ExperimentData | null>(null);
+  const first = useSignal(0);
+  const shown = useRef<ShownLens | null>(null);
+  useKeys({
+    e: () => {
+      if (shown.current) void savePng(lensPicture(shown.current), 2);
+      else say('There is no lens here to export.');
+    },
+  });
   const lens = findExperiment(all, view.experiment.value) ?? ofChosenFile(all)[0] ?? all[0];
   const records = lens?.data.records ?? [];
   const id = records.includes(view.prompt.value) ? view.prompt.value : records[0];
@@ -53,14 +74,20 @@ export function LensScreen() {
     record.value = null;
     if (!lens || id === undefined) return;
     readExperiment(lens.run.file, `${lens.data.name}/${id}`).then(
-      (data) => (record.value = data),
+      (data) => {
+        const read = gridOf(data);
+        first.value = read ? lastPage(read) : 0;
+        record.value = data;
+      },
       (error: unknown) => failWith(lens.run.summary.name, error),
     );
   }, [lens?.run.id, lens?.data.name, id]);
+  shown.current = null;
   if (!lens) return <NoLens />;
   const known = Object.keys(COLOURS) as Colour[];
   const colour = view.stage.value;
   const grid = record.value && gridOf(record.value);
+  if (grid) shown.current = { run: lens.run, grid, first: first.value };
   return (
     <div class="overview">
       <div class="toolbar lens-tools">
@@ -96,13 +123,14 @@ export function LensScreen() {
             Copy h5py
           </button>
         )}
+        {shown.current && <ExportMenu actions={lensActions(shown.current)} />}
         <span class="small">
           bright is {colour === 'prob' ? 'sure' : 'close'}; click a cell for its choices
         </span>
       </div>
       <div class="columns">
         <div class="stage">
-          {grid && <LensTable key={grid.data.name} grid={grid} colour={colour} />}
+          {grid && <LensTable key={grid.data.name} grid={grid} colour={colour} first={first} />}
         </div>
         <aside>
           {grid && <LensChoices grid={grid} />}

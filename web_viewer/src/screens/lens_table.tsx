@@ -1,6 +1,6 @@
 /** The table of a lens: layers down, positions across, the likeliest token in each cell. */
 
-import { signal, useSignal } from '@preact/signals';
+import { signal, type Signal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { ExperimentData } from '../format/types';
 import { cssColor, inkOn } from '../draw/color';
@@ -10,7 +10,7 @@ import { tokenLabel } from '../model/tokens';
 import { view } from '../state/view';
 
 /** Positions on one page of the table. */
-const PAGE = 40;
+export const PAGE = 40;
 
 export const COLOURS = {
   prob: 'probability of the likeliest token',
@@ -42,21 +42,27 @@ export function gridOf(data: ExperimentData): LensGrid | null {
   };
 }
 
-function numberAt(grid: LensGrid, name: string, stage: number, position: number): number {
+export function numberAt(grid: LensGrid, name: string, stage: number, position: number): number {
   return grid.data.numbers[name]?.values[stage * grid.tokens.length + position] ?? NaN;
 }
 
-function choiceAt(grid: LensGrid, stage: number, position: number, choice: number) {
+export function choiceAt(
+  grid: LensGrid,
+  stage: number,
+  position: number,
+  choice: number,
+  longest = 12,
+) {
   const at = (stage * grid.tokens.length + position) * grid.choices + choice;
   const text = grid.data.texts.top_text?.[at];
   const id = grid.data.numbers.top_id?.values[at] ?? NaN;
   return {
-    text: text === undefined ? `id ${id}` : tokenLabel(text, 12),
+    text: text === undefined ? `id ${id}` : tokenLabel(text, longest),
     probability: grid.data.numbers.top_prob?.values[at] ?? NaN,
   };
 }
 
-function shadeOf(grid: LensGrid, colour: Colour) {
+export function shadeOf(grid: LensGrid, colour: Colour) {
   const map = view.color.value;
   if (colour === 'prob') {
     const scale: ScaleSpec = { kind: 'sqrt', low: 0, high: 1, map };
@@ -73,9 +79,17 @@ function shadeOf(grid: LensGrid, colour: Colour) {
   };
 }
 
-export function LensTable({ grid, colour }: { grid: LensGrid; colour: Colour }) {
-  // The answer follows the last token, so the table opens at its end.
-  const first = useSignal(Math.max(0, grid.tokens.length - PAGE));
+/** The answer follows the last token, so a table opens at its end. */
+export const lastPage = ({ tokens }: LensGrid): number => Math.max(0, tokens.length - PAGE);
+
+interface LensTableProps {
+  grid: LensGrid;
+  colour: Colour;
+  /** First position of the page. */
+  first: Signal<number>;
+}
+
+export function LensTable({ grid, colour, first }: LensTableProps) {
   const scroller = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     scroller.current!.scrollLeft = scroller.current!.scrollWidth;

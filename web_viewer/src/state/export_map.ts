@@ -32,7 +32,7 @@ export interface TableOptions {
   head: (row: number) => string;
 }
 
-const LANE = 'export';
+export const LANE = 'export';
 /** Above this one is asked first, and above that it is refused. */
 const ASK_BYTES = 64e6;
 const MOST_BYTES = 1e9;
@@ -162,13 +162,33 @@ async function textOf(
   return parts;
 }
 
-/** A region as a file; null if it was cancelled or could not be read. */
-export async function mapTable(
+/** A region of a map as a file; null if it was cancelled or could not be read. */
+export const mapTable = (
   file: RunReader,
   source: TableSource,
   cells: TableCells,
   region: Region,
   options: TableOptions,
+): Promise<Blob | null> =>
+  writtenTable(region, options, {
+    name: file.name,
+    bandRows: (row, end) => bandRows(cells.rows, row, end),
+    band: (part) => band(file, source, cells, part),
+  });
+
+export interface TableBands {
+  /** Of the file that is read. */
+  name: string;
+  /** How many rows from `row` on are read at once. */
+  bandRows: (row: number, end: number) => number;
+  band: (region: Region) => Promise<Float32Array<ArrayBuffer>>;
+}
+
+/** A region as a file, made of bands of rows; null if it was cancelled or could not be read. */
+export async function writtenTable(
+  region: Region,
+  options: TableOptions,
+  bands: TableBands,
 ): Promise<Blob | null> {
   const { format, title } = options;
   if (exportProgress.peek() !== '') {
@@ -181,10 +201,10 @@ export async function mapTable(
   const end = region.row + region.rows;
   try {
     for (let row = region.row; row < end;) {
-      const rows = bandRows(cells.rows, row, end);
+      const rows = bands.bandRows(row, end);
       const done = Math.floor((100 * (row - region.row)) / region.rows);
       exportProgress.value = `${format.toUpperCase()}: ${done} % written (Esc stops)`;
-      const values = await band(file, source, cells, { ...region, row, rows });
+      const values = await bands.band({ ...region, row, rows });
       if (format === 'npy') parts.push(values);
       else parts.push(...(await textOf(values, row, region.columns, options)));
       row += rows;
@@ -192,7 +212,7 @@ export async function mapTable(
     return new Blob(parts, { type: format === 'npy' ? 'application/octet-stream' : 'text/plain' });
   } catch (error) {
     if (isStale(error)) say('The export was stopped.');
-    else failWith(file.name, error);
+    else failWith(bands.name, error);
     return null;
   } finally {
     exportProgress.value = '';

@@ -7,6 +7,7 @@ import { SCREENS } from './hash';
 import { shownHead, stepHead, toggleTray } from './selection';
 import { adjust, choose, view } from './view';
 import { table } from './heads';
+import { say } from './workspace';
 
 export const KEYS: readonly { keys: string; what: string }[] = [
   { keys: '1 – 6', what: 'go to a screen' },
@@ -78,6 +79,7 @@ const ACTIONS: Record<string, (event: KeyboardEvent) => void> = {
   p: () => choose({ drawer: !view.drawer.peek() }),
   c: () => choose({ color: after(SEQUENTIAL, view.color.peek()) as 'cividis' }),
   s: () => choose({ scale: after(SCALES, view.scale.peek()) }),
+  e: () => say('There is nothing on this screen to export.'),
   a: () => {
     const head = shownHead.peek();
     if (head) toggleTray(nameOf(head));

@@ -56,6 +56,8 @@ async function loadRows(wanted: string): Promise<void> {
     read('topk_index', data.topCount > 0, [queries, data.topCount]),
     read('topk_value', data.topCount > 0, [queries, data.topCount]),
   ]);
+  // Rows that are here already may be wanted again by now.
+  if (wantedKey.peek() !== wanted) return;
   const columns = new Map<string, Float32Array>();
   names.forEach((name, column) => {
     if (!rows) return;

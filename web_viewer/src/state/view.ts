@@ -1,6 +1,6 @@
 /** What the user has chosen: one signal a field, kept in step with the URL. */
 
-import { signal, type Signal } from '@preact/signals';
+import { batch, signal, type Signal } from '@preact/signals';
 import { FIELD_NAMES, formatHash, parseHash, type ParsedHash, type ViewState } from './hash';
 
 type ViewSignals = { [K in keyof ViewState]: Signal<ViewState[K]> };
@@ -22,10 +22,13 @@ export function currentState(): ViewState {
 
 export const currentHash = (): string => formatHash(currentState(), unknown);
 
+/** All at once: what is read must not be that of half an address. */
 function assign(patch: Partial<ViewState>): void {
-  for (const name of FIELD_NAMES) {
-    if (name in patch) (view[name] as Signal<unknown>).value = patch[name];
-  }
+  batch(() => {
+    for (const name of FIELD_NAMES) {
+      if (name in patch) (view[name] as Signal<unknown>).value = patch[name];
+    }
+  });
 }
 
 /** A choice: it can be gone back from. */

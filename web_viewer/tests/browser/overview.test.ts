@@ -134,6 +134,7 @@ test('the whole overview works by keyboard', { skip: without('command') }, () =>
     await page.keyboard.press('s');
     const state = await viewer.state();
     assert.deepEqual([state.color, state.scale], ['viridis', 'linear']);
+    assert.match(new URL(page.url()).hash, /k=linear/);
     await page.keyboard.press('Enter');
     assert.equal((await viewer.state()).screen, 'head');
     await page.keyboard.press('Escape');

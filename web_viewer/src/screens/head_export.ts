@@ -20,18 +20,19 @@ import {
   transformPending,
 } from '../state/cells';
 import { mapScale, scaleWords } from '../state/colors';
-import { download, downloadSvg, svgPen } from '../state/export';
+import { download } from '../state/export';
 import type { TableFormat } from '../state/export_map';
 import { held, keyPieces, queryPieces, selectedColumns, selectedRows } from '../state/focus';
 import { blendName, drawnMaps, headMap, isBlend, pool } from '../state/map';
 import { means, meansName } from '../state/map_means';
 import { restSums } from '../state/row_sums';
-import { arrivals } from '../state/tiles';
 import { view } from '../state/view';
 import { say, mainRun, prompt, stack } from '../state/workspace';
-import { copyText, Pick } from '../ui/controls';
+import { copyText } from '../ui/controls';
+import type { ExportActions } from './export_menu';
 import { figureContent, painter } from './head_map';
 import { baseName, regionName, seenName, seenTable, storedTable, tableOf } from './head_tables';
+import { drawWhole, pictureActions, type Picture } from './pictures';
 
 const CAPTION = 58;
 
@@ -59,8 +60,6 @@ function drawAll(pen: Pen, ratio: number): boolean {
   const { row, rows, column, columns } = seenTable().region;
   const layout = figureLayout(SIZE, columns, rows);
   const bottom = bottomOf();
-  pen.fillStyle = LIGHT_INK.paper;
-  pen.fillRect(0, 0, SIZE.width, bottom + CAPTION);
   // Whole cells, as tables have them.
   const view = { x: column, y: row, width: columns, height: rows };
   const content = { ...figureContent(held.peek()), view, preview: null, bar: null };
@@ -95,54 +94,20 @@ async function settled(): Promise<void> {
   });
 }
 
-/** Draws again with every tile that comes, until all are there. */
-async function drawWhole(draw: () => boolean): Promise<boolean> {
-  const shown = dataVersion.peek();
-  while (!draw()) {
-    say('Waiting for the rest of the map …');
-    const before = arrivals.peek();
-    await new Promise<void>((resolve) => {
-      const stop = arrivals.subscribe((now) => {
-        if (now === before) return;
-        // The subscription is not there yet when it is heard for the first time.
-        queueMicrotask(() => stop());
-        resolve();
-      });
-    });
-    if (dataVersion.peek() !== shown) return false;
-  }
-  return true;
-}
-
 function bottomOf(): number {
   const { rows, columns } = seenTable().region;
   const { bottom } = figureLayout(SIZE, columns, rows);
   return bottom.y + bottom.height;
 }
 
-/** A picture of what is seen, at 1, 2 or 4 times the size. */
-export async function exportPng(ratio: number): Promise<void> {
+export async function headPicture(): Promise<Picture> {
   await settled();
-  const canvas = document.createElement('canvas');
-  canvas.width = SIZE.width * ratio;
-  canvas.height = (bottomOf() + CAPTION) * ratio;
-  const context = canvas.getContext('2d')!;
-  context.scale(ratio, ratio);
-  const name = `${seenName()}${regionName(seenTable())}${ratio > 1 ? `-${ratio}x` : ''}.png`;
-  if (!(await drawWhole(() => drawAll(context, ratio)))) return;
-  canvas.toBlob((blob) => blob && download(name, blob), 'image/png');
-}
-
-/** The same with axes and text as vectors; the map is one picture at its own resolution. */
-async function exportSvg(): Promise<void> {
-  await settled();
-  const name = `${seenName()}${regionName(seenTable())}.svg`;
-  let pen = svgPen(SIZE.width, bottomOf() + CAPTION);
-  const whole = await drawWhole(() => {
-    pen = svgPen(SIZE.width, bottomOf() + CAPTION);
-    return drawAll(pen, 4);
-  });
-  if (whole) downloadSvg(name, pen);
+  return {
+    name: `${seenName()}${regionName(seenTable())}`,
+    size: { width: SIZE.width, height: bottomOf() + CAPTION },
+    draw: drawAll,
+    version: () => dataVersion.peek(),
+  };
 }
 
 async function exportSeen(format: TableFormat): Promise<void> {
@@ -226,12 +191,11 @@ async function exportJson(): Promise<void> {
   if (values.some((line) => line.includes(null))) {
     // What was missing has been asked for by that.
     const whole = () => rows.every((r) => columns.every((c) => drawnNumber(r, c) !== null));
-    return (await drawWhole(whole)) ? exportJson() : undefined;
+    return (await drawWhole(whole, () => dataVersion.peek())) ? exportJson() : undefined;
   }
   const { root, model, name: file } = run.summary;
   // Of a word the positions and texts of its pieces.
-  const each = <Of,>(list: readonly Of[]): Of | readonly Of[] =>
-    isMerged.peek() ? list : list[0]!;
+  const each = <Of>(list: readonly Of[]): Of | readonly Of[] => (isMerged.peek() ? list : list[0]!);
   const [queries, keys] = [
     rows.map((row) => positionsAt(table.cells.rows, row)),
     columns.map((column) => positionsAt(table.cells.columns, column)),
@@ -268,11 +232,8 @@ async function exportJson(): Promise<void> {
   download(name, new Blob([json], { type: 'application/json' }));
 }
 
-const ACTIONS: Record<string, { label: string; run: () => Promise<void> }> = {
-  png1: { label: 'PNG', run: () => exportPng(1) },
-  png2: { label: 'PNG, 2×', run: () => exportPng(2) },
-  png4: { label: 'PNG, 4×', run: () => exportPng(4) },
-  svg: { label: 'SVG', run: exportSvg },
+export const MAP_ACTIONS: ExportActions = {
+  ...pictureActions(headPicture),
   csv: { label: 'CSV of what is seen', run: () => exportSeen('csv') },
   npy: { label: 'NPY of what is seen', run: () => exportSeen('npy') },
   tsv: { label: 'Copy what is seen', run: copyTsv },
@@ -282,18 +243,3 @@ const ACTIONS: Record<string, { label: string; run: () => Promise<void> }> = {
   csvAll: { label: 'CSV, stored, whole map', run: () => exportStored('whole', 'csv') },
   npyAll: { label: 'NPY, stored, whole map', run: () => exportStored('whole', 'npy') },
 };
-
-export function ExportMenu() {
-  return (
-    <Pick
-      label="Export"
-      hideLabel
-      value=""
-      options={[
-        { value: '', label: 'Export …' },
-        ...Object.entries(ACTIONS).map(([value, { label }]) => ({ value, label })),
-      ]}
-      onPick={(name) => void ACTIONS[name]?.run()}
-    />
-  );
-}
