@@ -28,7 +28,7 @@ test(
       const { page } = viewer;
       await viewer.open([encoderDecoder(), effects()], '#v=1&g=effect');
       await viewer.heads();
-      const picked = page.locator('.toolbar .pick', { hasText: 'Attention' }).locator('select');
+      const picked = page.locator('.toolbar .pick', { hasText: /^Attention/ }).locator('select');
       for (const [at, stack] of ['encoder', 'decoder', 'cross'].entries()) {
         await picked.selectOption(stack);
         assert.equal((await viewer.state()).stack, stack);
