@@ -8,7 +8,7 @@ import { topPrompts } from '../model/prompts';
 import { withoutRows } from '../model/statistics';
 import { safeText } from '../model/tokens';
 import { chosenPrompts } from '../state/effect_prompts';
-import { crosshair, keyTexts, queryAt, queryTexts } from '../state/focus';
+import { crosshair, held, keyTexts, queryAt, queryTexts } from '../state/focus';
 import { WHOLE_MAP } from '../state/hash';
 import { table } from '../state/heads';
 import { isBlend } from '../state/map';
@@ -29,7 +29,10 @@ import { HeadNote } from './notes';
 /** Strongest keys of the row under the crosshair. */
 function StrongestKeys() {
   const rows = currentRows.value;
-  const query = crosshair.value ? queryAt(crosshair.value.row) : view.queries.value[0];
+  // Of a word the piece that is held, else its first.
+  const kept = held.value ? view.cell.value[0] : undefined;
+  const pointedAt = crosshair.value ? queryAt(crosshair.value.row) : view.queries.value[0];
+  const query = kept ?? pointedAt;
   if (isBlend.value || means.value || !rows?.topIndex || !rows.topValue || query === undefined)
     return null;
   const list: { key: number; weight: number }[] = [];

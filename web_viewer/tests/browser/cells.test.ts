@@ -26,6 +26,13 @@ test('a cell that is held stays with its tokens when pieces become words, and ba
     await page.locator('.readout', { hasText: 'stored weight' }).waitFor();
     assert.match(await readout(viewer), /query 11\s+·aus[^]*key 7\s+chen/);
     assert.ok((await readout(viewer)).includes(`${value}`.slice(0, 5)));
+    // Its strongest keys stay those of the piece.
+    await go(viewer, '#v=1&s=head&h=0.1&at=7,1');
+    const title = page.getByRole('heading', { name: 'Query 7 chen attends most to' });
+    await title.waitFor();
+    await page.keyboard.press('w');
+    await page.locator('.readout', { hasText: 'query 5–7' }).waitFor();
+    assert.equal(await title.count(), 1);
   }),
 );
 
