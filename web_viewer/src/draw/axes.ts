@@ -31,7 +31,8 @@ export interface AxisOptions {
   room: number;
 }
 
-function fitted(context: Pen, text: string, room: number): string {
+/** A text that ends with “…” where there is no room for all of it. */
+export function fitted(context: Pen, text: string, room: number): string {
   if (context.measureText(text).width <= room) return text;
   let cut = text;
   while (cut.length > 1 && context.measureText(`${cut}…`).width > room) cut = cut.slice(0, -1);

@@ -1,5 +1,6 @@
 /** Queries left, keys right, one line for each of the strongest weights of a query. */
 
+import { fitted } from './axes';
 import type { Pen } from './pen';
 import type { Ink } from './ink';
 import type { Size } from './viewport';
@@ -18,6 +19,9 @@ export interface BipartiteView {
 
 /** Room for the tokens at either side. */
 export const SIDE = 150;
+/** Between a token and the lines, and as much at the edge of the picture. */
+const GAP = 8;
+const LABEL = SIDE - 2 * GAP;
 /** Lines that are drawn while things move, and once they rest. */
 export const MOVING_EDGES = 2000;
 export const RESTING_EDGES = 8000;
@@ -29,12 +33,17 @@ export interface BipartiteOptions {
   queries: readonly string[];
   keys: readonly string[];
   edges: readonly Edge[];
+  /** Weights of the thinnest and of the widest line. */
+  range: readonly [low: number, high: number];
   /** The query or key under the pointer, −1 for none: only its lines stay strong. */
   query: number;
   key: number;
   /** At most so many lines, the strongest of those that are visible. */
   limit: number;
 }
+
+const shareIn = ([low, high]: readonly [number, number], weight: number): number =>
+  Math.min(1, Math.max(0, (weight - low) / (high - low)));
 
 /** Draws what is visible and returns how many lines were left out, the weakest first. */
 export function drawBipartite(
@@ -44,7 +53,8 @@ export function drawBipartite(
   view: BipartiteView,
   options: BipartiteOptions,
 ): number {
-  const { queries, keys, edges, query, key, limit } = options;
+  const { queries, keys, edges, range, query, key, limit } = options;
+  const shareOf = ({ weight }: Edge) => shareIn(range, weight);
   const middle = (row: number) => (row + 0.5 - view.top) * view.rowHeight;
   const visible = (row: number) => middle(row) > -view.rowHeight && middle(row) < size.height;
   const isolated = query >= 0 || key >= 0;
@@ -55,9 +65,9 @@ export function drawBipartite(
   // Weak lines first, so that strong ones lie on top.
   for (const edge of [...drawn].reverse()) {
     const strong = !isolated || chosen(edge);
-    context.globalAlpha = strong ? Math.min(1, 0.08 + edge.weight) : 0.03;
+    context.globalAlpha = strong ? Math.min(1, 0.08 + shareOf(edge)) : 0.03;
     context.strokeStyle = strong ? ink.accent : ink.muted;
-    context.lineWidth = 0.75 + 2.5 * edge.weight;
+    context.lineWidth = 0.75 + 2.5 * shareOf(edge);
     context.beginPath();
     const [from, to] = [middle(edge.query), middle(edge.key)];
     const bend = (right - left) / 3;
@@ -78,12 +88,12 @@ export function drawBipartite(
     view,
     size,
     queries,
-    left - 8,
+    left - GAP,
     'right',
     query,
     query >= 0 ? null : weights,
   );
-  drawSide(context, ink, view, size, keys, right + 8, 'left', key, query >= 0 ? weights : null);
+  drawSide(context, ink, view, size, keys, right + GAP, 'left', key, query >= 0 ? weights : null);
   return seen.length - drawn.length;
 }
 
@@ -106,11 +116,9 @@ function drawSide(
     const weight = weights?.get(row);
     context.font = `${row === marked ? 'bold ' : ''}12px ${ink.font}`;
     context.fillStyle = row === marked || weight !== undefined ? ink.text : ink.muted;
-    const number = weight === undefined ? '' : ` ${weight.toFixed(3)}`;
-    context.fillText(
-      align === 'left' ? `${labels[row]}${number}` : `${number} ${labels[row]}`,
-      x,
-      y,
-    );
+    const number = weight === undefined ? '' : weight.toFixed(3);
+    const room = LABEL - (number === '' ? 0 : context.measureText(`${number} `).width);
+    const parts = [fitted(context, labels[row]!, room), number].filter(Boolean);
+    context.fillText((align === 'left' ? parts : parts.reverse()).join(' '), x, y);
   }
 }

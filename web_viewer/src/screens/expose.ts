@@ -1,7 +1,7 @@
 /** What tests read of the page: numbers, not pictures. */
 
 import { figureLayout } from '../draw/figure';
-import { edges } from '../state/edges';
+import { edgeRange, edges } from '../state/edges';
 import { figureContent } from './head_map';
 import { extent, viewport } from '../state/focus';
 import { plainValue, shownValue } from '../state/cells';
@@ -61,6 +61,7 @@ export function exposeForTests(): void {
     },
     /** The lines of the Lines view, strongest first. */
     edges: () => edges.value,
+    edgeRange: () => edgeRange.value,
     /** What the ends of the colours stand for. */
     range: () => [mapScale.value.low, mapScale.value.high],
     /** Bytes that the reading worker holds. */

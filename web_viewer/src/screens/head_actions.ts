@@ -8,7 +8,7 @@ import { drawFlow, flowLayout, type FlowToken } from '../draw/text_flow';
 import { nameOf } from '../model/heads';
 import { safeText, wordLabel } from '../model/tokens';
 import { mapScale } from '../state/colors';
-import { edges, keySide, querySide, type Side } from '../state/edges';
+import { edgeRange, edges, keySide, querySide, type Side } from '../state/edges';
 import { csv, download } from '../state/export';
 import { headMap } from '../state/map';
 import { currentRows } from '../state/rows';
@@ -49,7 +49,8 @@ function linesPicture(): Picture {
   const top = all > MOST_ROWS ? Math.floor(linesTop.peek()) : 0;
   const room = { width: LINES_WIDTH, height: Math.min(MOST_ROWS, all - top) * ROW_HEIGHT };
   const draw = (pen: Pen) => {
-    const options = { queries, keys, edges: edges.peek(), limit: Infinity, ...fixedRows() };
+    const shown = { edges: edges.peek(), range: edgeRange.peek(), limit: Infinity };
+    const options = { queries, keys, ...shown, ...fixedRows() };
     drawBipartite(pen, LIGHT_INK, room, { top, rowHeight: ROW_HEIGHT }, options);
     const words = `the ${currentRows.peek()?.topCount ?? 0} strongest keys of each query`;
     drawCaption(pen, room.height, room.width, words);

@@ -13,7 +13,7 @@ import {
 import type { Ink } from '../draw/ink';
 import type { Size } from '../draw/viewport';
 import { plural } from '../model/numbers';
-import { edges, keySide, querySide, type Side } from '../state/edges';
+import { edgeRange, edges, keySide, querySide, type Side } from '../state/edges';
 import { wordsOfSides } from '../state/cells';
 import { currentRows } from '../state/rows';
 import { viewStatus } from '../state/status';
@@ -64,6 +64,7 @@ export function HeadLines() {
       queries: queries.value.labels,
       keys: keys.value.labels,
       edges: edges.value,
+      range: edgeRange.value,
       limit: moving.value ? MOVING_EDGES : RESTING_EDGES,
       query: chosen ? query.value : fixed.query,
       key: chosen ? key.value : fixed.key,

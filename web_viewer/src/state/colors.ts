@@ -79,7 +79,8 @@ export const hasLayerRange = computed<boolean>(
 /** Whether the spread over prompts is drawn. */
 export const isSpread = computed<boolean>(() => means.value !== null && view.over.value === 'sd');
 
-const ends = computed<[low: number, high: number]>(() => {
+/** The ends that were chosen; `largest` is asked only where they run to the largest value. */
+export function rangeEnds(largest: () => number): [low: number, high: number] {
   const [low = 0, high = 1] = view.range.value;
   switch (view.domain.value) {
     case 'fixed':
@@ -95,8 +96,10 @@ const ends = computed<[low: number, high: number]>(() => {
     case 'head':
       break;
   }
-  return [0, headMaximum.value];
-});
+  return [0, largest()];
+}
+
+const ends = computed(() => rangeEnds(() => headMaximum.value));
 
 export const mapScale = computed<ScaleSpec>(() => ({
   kind: view.scale.value,

@@ -8,6 +8,7 @@ import { plainAxis, positionsAt, shownAt, wordAxis } from '../model/axis';
 import { wordLabel } from '../model/tokens';
 import { wordTexts } from '../model/words';
 import { fullTransform, wordsOfSides } from './cells';
+import { rangeEnds } from './colors';
 import { keyTokens, queryTokens } from './focus';
 import { currentRows } from './rows';
 import { prompt } from './workspace';
@@ -63,3 +64,6 @@ export const edges = computed<Edge[]>(() => {
   }
   return [...sums.values()].sort((a, b) => b.weight - a.weight);
 });
+
+/** What the thinnest and the widest line stand for: weighed by value, weights are above one. */
+export const edgeRange = computed(() => rangeEnds(() => edges.value[0]?.weight ?? 1));

@@ -327,6 +327,28 @@ print(json.dumps([[q, k, w] for (q, k), w in sums.items()]))`,
 );
 
 test(
+  'lines weighed by value are as wide as their share of the largest',
+  { skip: without('python') },
+  () =>
+    withViewer(async (viewer) => {
+      const widest = async (hash: string): Promise<[range: number[], most: number]> => {
+        await viewer.open([pieces()], `#v=1&s=head&h=0.1&w=lines&${hash}`);
+        await viewer.page.waitForFunction(() => window.__attnscope.edges().length > 0);
+        return viewer.page.evaluate(() => [
+          window.__attnscope.edgeRange(),
+          window.__attnscope.edges()[0]!.weight,
+        ]);
+      };
+      assert.deepEqual((await widest(''))[0], [0, 1]);
+      for (const hash of ['vw=1', 'vw=1&wd=1&sink=0', 'd=head', 'd=head&vw=1']) {
+        const [range, most] = await widest(hash);
+        assert.deepEqual(range, [0, most], hash);
+      }
+      assert.deepEqual((await widest('d=fixed&r=0.1,0.4'))[0], [0.1, 0.4]);
+    }),
+);
+
+test(
   'beside a map stand the largest of each row and the sum of each key, whatever is drawn',
   { skip: without('python') },
   () =>

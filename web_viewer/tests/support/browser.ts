@@ -53,6 +53,7 @@ interface Surface {
   range(): number[];
   margins(): { rows: number[] | null; columns: number[] | null };
   edges(): { query: number; key: number; weight: number }[];
+  edgeRange(): number[];
   comparedShape(): { rows: number; columns: number };
   compared(row: number, column: number): ComparedCell | null;
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { drawBipartite, MOVING_EDGES, RESTING_EDGES } from '../../src/draw/bipartite';
+import { drawBipartite, MOVING_EDGES, RESTING_EDGES, SIDE } from '../../src/draw/bipartite';
 import { colorTable, inkOn } from '../../src/draw/color';
 import { drawColumnLabels, drawRowLabels, labelStep } from '../../src/draw/axes';
 import { marginsOf } from '../../src/draw/margins';
@@ -22,6 +22,7 @@ import {
 } from '../../src/draw/scale';
 import { halve, RAW, sinkFactors, transformBlock } from '../../src/draw/transform';
 import { clampView, fitAll, reduction, storedLevel, zoomAt } from '../../src/draw/viewport';
+import { notedPen } from '../support/noted_pen';
 
 test('colour maps begin and end as published, and get lighter all the way', () => {
   const ends: [Parameters<typeof colorTable>[0], number[], number[]][] = [
@@ -220,7 +221,10 @@ test('a view of more tiles than the cache holds is refused, not read', () => {
 test('of many lines the strongest are drawn, and how many are left out is said', () => {
   let curves = 0;
   const pen = new Proxy({} as Record<string, unknown>, {
-    get: (own, name) => own[name as string] ?? (() => name === 'bezierCurveTo' && ++curves),
+    get: (own, name) =>
+      name === 'measureText'
+        ? () => ({ width: 0 })
+        : (own[name as string] ?? (() => name === 'bezierCurveTo' && ++curves)),
     set: (own, name, value) => Boolean((own[name as string] = value) ?? true),
   }) as unknown as Pen;
   const edges = Array.from({ length: 3000 }, (_, at) => ({
@@ -232,11 +236,44 @@ test('of many lines the strongest are drawn, and how many are left out is said',
   const draw = (limit: number) => {
     curves = 0;
     const size = { width: 600, height: 500 };
-    const options = { queries: labels, keys: labels, edges, query: -1, key: -1, limit };
+    const shown = { edges, range: [0, 1] as const, limit };
+    const options = { queries: labels, keys: labels, ...shown, query: -1, key: -1 };
     return drawBipartite(pen, LIGHT_INK, size, { top: 0, rowHeight: 18 }, options);
   };
   assert.deepEqual([draw(MOVING_EDGES), curves], [1000, 2000]);
   assert.deepEqual([draw(RESTING_EDGES), curves], [0, 3000]);
+});
+
+test('lines are as wide as their share of the range, whatever weights are of', () => {
+  const labels = ['a', 'b', 'c'];
+  const widths = (weights: number[], range: [number, number]): number[] => {
+    const { pen, strokes } = notedPen();
+    const edges = weights.map((weight, at) => ({ query: at, key: at, weight }));
+    const options = { queries: labels, keys: labels, edges, range, query: -1, key: -1, limit: 9 };
+    drawBipartite(pen, LIGHT_INK, { width: 600, height: 90 }, { top: 0, rowHeight: 18 }, options);
+    // Weak ones are drawn first.
+    return strokes.map(({ width }) => width).reverse();
+  };
+  assert.deepEqual(widths([1, 0.5, 0], [0, 1]), [3.25, 2, 0.75]);
+  assert.deepEqual(widths([7, 3.5, 0], [0, 7]), [3.25, 2, 0.75]);
+  assert.deepEqual(widths([9, 3, 1], [2, 4]), [3.25, 2, 0.75]);
+});
+
+test('labels beside lines keep their beginning and stay within their side', () => {
+  const long = 'Donaudampfschifffahrtsgesellschaft';
+  for (const query of [-1, 0]) {
+    const { pen, texts } = notedPen();
+    const edges = [{ query: 0, key: 0, weight: 0.5 }];
+    const sides = { queries: [long], keys: [long], edges, range: [0, 1] as const };
+    const options = { ...sides, query, key: -1, limit: 9 };
+    drawBipartite(pen, LIGHT_INK, { width: 600, height: 90 }, { top: 0, rowHeight: 18 }, options);
+    assert.equal(texts.length, 2);
+    for (const { text, width } of texts) {
+      assert.match(text, /^Donau.*…/);
+      assert.ok(width <= SIDE - 16, `${text}: ${width}`);
+    }
+    assert.equal(texts[1]!.text.endsWith(' 0.500'), query === 0);
+  }
 });
 
 test('the SVG pen places what it draws and escapes what it writes', () => {
