@@ -4,8 +4,11 @@ namespace attnscope::serve {
 namespace {
 
 // h5wasm compiles WebAssembly, starts its worker from a blob and maps are drawn into blob images.
+// The hash is that of kOnward.
 constexpr std::string_view kPolicy =
-    "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self' blob:; "
+    "default-src 'self'; "
+    "script-src 'self' 'wasm-unsafe-eval' 'sha256-0yMeKivUAEocyfVCJVDG8BNp1MhIsXppRG0eC6pKPvQ='; "
+    "worker-src 'self' blob:; "
     "img-src 'self' blob: data:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; "
     "form-action 'none'";
 

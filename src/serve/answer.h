@@ -31,6 +31,10 @@ struct Answer {
   Body body;
 };
 
+// The one script that a page holds itself: from the address with the token to the one without it.
+// Every answer's policy names its hash.
+inline constexpr std::string_view kOnward = "location.replace('/' + location.hash)";
+
 std::uint64_t body_bytes(const Body& body);
 
 enum class After { keep, close };

@@ -19,16 +19,16 @@ std::optional<std::size_t> file_index(std::string_view path, std::size_t count) 
 }
 
 // A redirect would not do: browsers do not send a SameSite=Strict cookie along the redirects of a
-// visit that began on another page.
+// visit that began on another page. The script takes along what follows # in the address.
 Answer way_in(std::string set_cookie) {
-  return {
-      .status = Status::ok,
-      .type = "text/html; charset=utf-8",
-      .fields = {{"Set-Cookie", std::move(set_cookie)}},
-      .body = std::string("<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
-                          "<meta http-equiv=\"refresh\" content=\"0; url=/\">\n"
-                          "<link rel=\"icon\" href=\"data:,\">\n"
-                          "<title>attnscope</title>\n<p><a href=\"/\">Open attnscope</a></p>\n")};
+  return {.status = Status::ok,
+          .type = "text/html; charset=utf-8",
+          .fields = {{"Set-Cookie", std::move(set_cookie)}},
+          .body =
+              "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
+              "<link rel=\"icon\" href=\"data:,\">\n<title>attnscope</title>\n"
+              "<p><a href=\"/\">Open attnscope</a></p>\n<script>" +
+              std::string(kOnward) + "</script>\n"};
 }
 
 // RFC 9110, 13.2.2: what the client has already comes first, then whether its pieces still fit.

@@ -1,8 +1,11 @@
 """The server of `attnscope view`, asked over raw sockets: which request gets which answer, what slow,
 greedy and rude clients can do, how it ends."""
+import base64
+import hashlib
 import json
 import os
 import pathlib
+import re
 import resource
 import select
 import signal
@@ -17,7 +20,8 @@ from support import CliTest
 
 SECURITY = {
     "content-security-policy":
-        "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self' blob:; "
+        "default-src 'self'; script-src 'self' 'wasm-unsafe-eval' "
+        "'sha256-0yMeKivUAEocyfVCJVDG8BNp1MhIsXppRG0eC6pKPvQ='; worker-src 'self' blob:; "
         "img-src 'self' blob: data:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; "
         "form-action 'none'",
     "x-content-type-options": "nosniff",
@@ -251,7 +255,9 @@ class Requests(ViewTest):
         self.assertEqual(self.client.cookie, cookie)
         self.assertRegex(reply.get("set-cookie"), rf"^attnscope-{self.client.port}=[0-9a-f]{{32}}; "
                                                   "HttpOnly; SameSite=Strict; Path=/$")
-        self.assertIn(b'content="0; url=/"', reply.body)
+        script = re.search(rb"<script>(.*)</script>", reply.body)[1]
+        digest = base64.b64encode(hashlib.sha256(script).digest()).decode()
+        self.assertIn(f"'sha256-{digest}'", reply.get("content-security-policy"))
         self.assertNotIn(self.client.token.encode(), reply.body)
         self.assertNotIn(self.client.token, cookie)
         self.assert_guarded(reply)

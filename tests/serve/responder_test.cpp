@@ -114,7 +114,7 @@ TEST_F(ResponderTest, TheTokenLetsInFromAnywhere) {
   EXPECT_EQ(admitted.status, Status::ok);
   EXPECT_EQ(field(admitted, "Set-Cookie"), responder_->access().set_cookie());
   const std::string page = std::get<std::string>(admitted.body);
-  EXPECT_NE(page.find("content=\"0; url=/\""), std::string::npos);
+  EXPECT_NE(page.find("<script>" + std::string(kOnward) + "</script>"), std::string::npos);
   EXPECT_EQ(page.find(responder_->access().token()), std::string::npos);
 }
 
@@ -141,7 +141,7 @@ TEST_F(ResponderTest, AUsedLaunchTokenLeadsOnWhoIsIn) {
   EXPECT_EQ(status({.target = target, .cookie = false}), Status::unauthorized);
   const Answer again = ask({.target = target});
   EXPECT_EQ(again.status, Status::ok);
-  EXPECT_NE(std::get<std::string>(again.body).find("url=/"), std::string::npos);
+  EXPECT_NE(std::get<std::string>(again.body).find(kOnward), std::string::npos);
 }
 
 TEST_F(ResponderTest, KnowsNoOtherPath) {
@@ -237,7 +237,8 @@ TEST_F(ResponderTest, EveryAnswerIsGuarded) {
         Asked{.fields = {{"origin", "null"}}}}) {
     const std::string head = head_of(ask(asked), After::keep);
     for (const char* line :
-         {"Content-Security-Policy: default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; "
+         {"Content-Security-Policy: default-src 'self'; script-src 'self' 'wasm-unsafe-eval' "
+          "'sha256-0yMeKivUAEocyfVCJVDG8BNp1MhIsXppRG0eC6pKPvQ='; "
           "worker-src 'self' blob:; img-src 'self' blob: data:; object-src 'none'; base-uri "
           "'none'; frame-ancestors 'none'; form-action 'none'\r\n",
           "X-Content-Type-Options: nosniff\r\n", "Referrer-Policy: no-referrer\r\n",

@@ -80,6 +80,26 @@ test(
 );
 
 test(
+  'the view that is written behind the printed address is shown, typed or followed from another site',
+  { skip: without('command', 'python') },
+  () =>
+    withViewer((viewer) =>
+      withCommand([capture(), verdict()], async (address) => {
+        const hash = '#v=1&s=head&fi=run.h5&h=0.1&q=5';
+        const shown = address.split('?')[0] + hash;
+        const isShown = () => viewer.page.waitForURL(shown).then(() => viewer.value(5, 2));
+        await viewer.goto(address + hash);
+        assert.equal(await isShown(), storedCell(capture(), '0.1', 5, 2));
+        await withOtherSite(viewer, `<a href="${address}${hash}">here</a>`, async (site) => {
+          await viewer.goto(site);
+          await viewer.page.getByText('here').click();
+          assert.equal(await isShown(), storedCell(capture(), '0.1', 5, 2));
+        });
+      }),
+    ),
+);
+
+test(
   'without the token there is a page that says how to get in',
   { skip: without('command') },
   () =>
