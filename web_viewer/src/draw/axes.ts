@@ -155,14 +155,16 @@ const SIGN_WIDTH: Record<string, number> = { '.': 4, '·': 4, '−': 10 };
 export const cellTextWidth = (text: string): number =>
   [...text].reduce((width, sign) => width + (SIGN_WIDTH[sign] ?? 7.7), 0);
 
-/** The same with fewer digits, down to none, where that is what a narrow cell has room for. */
+/** Room for two digits, which any number can do with. */
+export const TWO_DIGITS = cellTextWidth('.88');
+export const MINUS_WIDTH = cellTextWidth('−');
+
+/** The same with two digits where a narrow cell has room for no more, or nothing. The sign does not
+ *  count: numbers beside each other have as many digits whether they are above or below 0. */
 export function cellTextWithin(value: number, pixels: number): string {
-  const fits = (text: string) => cellTextWidth(text) <= pixels;
-  const text = cellText(value);
-  if (fits(text)) return text;
-  const fewer = [1, 0].map((digits) => {
-    const rounded = value.toFixed(digits).replace(/^(-?)0\./, '$1.');
-    return Number(rounded) === 0 ? '·' : rounded.replace('-', '−');
-  });
-  return fewer.find(fits) ?? '';
+  const size = Math.abs(value);
+  const fits = (text: string) => cellTextWidth(text.replace('−', '')) <= pixels;
+  const texts = [cellText(value)];
+  if (size >= 0.995) texts.push(value.toFixed(size < 9.95 ? 1 : 0).replace('-', '−'));
+  return texts.find(fits) ?? '';
 }

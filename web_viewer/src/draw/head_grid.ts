@@ -2,7 +2,7 @@
 
 import type { HeadEffect } from '../model/effects';
 import { short } from '../model/numbers';
-import { cellText } from './axes';
+import { cellTextWithin, MINUS_WIDTH } from './axes';
 import { cssColor, inkOn } from './color';
 import { inner, type GridCell, type GridLayout } from './grid';
 import type { Ink } from './ink';
@@ -74,7 +74,8 @@ function drawInside(pen: Pen, ink: Ink, box: Square, head: number, content: Grid
     pen.textAlign = 'center';
     // In a small cell the number makes room for the mark of the verdict.
     const marked = content.effects[head]?.verdict && box.size < SHARED_CELL;
-    pen.fillText(cellText(value), box.x + box.size / 2, box.y + box.size * (marked ? 0.72 : 0.5));
+    const text = cellTextWithin(value, box.size - (scale.diverging ? MINUS_WIDTH : 0));
+    pen.fillText(text, box.x + box.size / 2, box.y + box.size * (marked ? 0.72 : 0.5));
   } else {
     // A stroke through the cell: nothing is known, which is not 0.
     pen.strokeStyle = ink.line;

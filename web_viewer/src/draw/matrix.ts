@@ -2,7 +2,7 @@
 
 import type { Verdict } from '../model/effects';
 import type { Pen } from './pen';
-import { cellTextWithin } from './axes';
+import { cellTextWithin, MINUS_WIDTH, TWO_DIGITS } from './axes';
 import { cssColor, inkOn } from './color';
 import type { Ink } from './ink';
 import { placeOf, type ScaleSpec } from './scale';
@@ -27,9 +27,10 @@ export interface MatrixLayout {
 const LEFT = 10;
 /** Below this a mark would lie on the number; it then stands beside it. */
 const MIN_FOR_MARK = 32;
-const MIN_FOR_NUMBER = { width: 32, height: 14 };
+/** Of a cell. */
+const MIN_HEIGHT = 14;
 /** Right of the number. */
-const MARK_ROOM = 9;
+const MARK_ROOM = 7.5;
 const MARK_RADIUS = 3;
 /** Title and numbers of columns. */
 const TOP = 30;
@@ -69,7 +70,7 @@ export function matrixLayout(
     const top = TOP + tokenRoom(tokens ?? [], cellWidth);
     const roomY = (height - BAR) / down - top - BOTTOM;
     const fitting = Math.min(cellWidth, 40, Math.floor(roomY / rows.length));
-    const cellHeight = Math.max(MIN_FOR_NUMBER.height, fitting);
+    const cellHeight = Math.max(MIN_HEIGHT, fitting);
     const size = { width: Math.max(6, cellWidth), height: cellHeight };
     const stepY = top + rows.length * cellHeight + BOTTOM;
     const layout: MatrixLayout = {
@@ -128,12 +129,13 @@ function drawInside(pen: Pen, ink: Ink, box: Box, matrix: Matrix, scale: ScaleSp
   const color = Number.isNaN(value) ? ink.text : inkOn(scale.map, share);
   const verdict = matrix.verdicts(row, column);
   const beside = verdict && (width < MIN_FOR_MARK || height < MIN_FOR_MARK);
-  const written = width >= MIN_FOR_NUMBER.width && !Number.isNaN(value);
+  const room = width - 1 - (beside ? MARK_ROOM : 0);
+  const forDigits = room - (scale.diverging ? MINUS_WIDTH : 0);
+  const written = forDigits >= TWO_DIGITS && !Number.isNaN(value);
   if (written) {
-    const room = width - 1 - (beside ? MARK_ROOM : 0);
     pen.fillStyle = color;
     pen.textAlign = 'center';
-    pen.fillText(cellTextWithin(value, room), x + room / 2, y + height / 2);
+    pen.fillText(cellTextWithin(value, forDigits), x + room / 2, y + height / 2);
   }
   if (!verdict) return;
   if (!beside) {
@@ -141,7 +143,7 @@ function drawInside(pen: Pen, ink: Ink, box: Box, matrix: Matrix, scale: ScaleSp
     return;
   }
   const radius = Math.max(1.5, Math.min(written ? 2.5 : MARK_RADIUS, (width - 5) / 2));
-  const center = written ? width - 5.5 : (width - 1) / 2;
+  const center = written ? width - 4.5 : (width - 1) / 2;
   drawMark(pen, verdict, x + center, y + (height - 1) / 2, color, background, radius);
 }
 

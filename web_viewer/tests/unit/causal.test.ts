@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { cellText, cellTextWidth, cellTextWithin } from '../../src/draw/axes';
+import { cellTextWidth, cellTextWithin } from '../../src/draw/axes';
+import { drawHeadGrid } from '../../src/draw/head_grid';
 import { LIGHT_INK } from '../../src/draw/ink';
 import { drawMatrices, matrixLayout } from '../../src/draw/matrix';
 import { notedPen } from '../support/noted_pen';
@@ -13,6 +14,7 @@ import {
   verdictCommand,
 } from '../../src/model/commands';
 import { verdictSentence, verdictWord } from '../../src/model/effects';
+import { nameOf } from '../../src/model/heads';
 import { inductionRows, namedHeads, sentenceOf } from '../../src/model/named';
 import { pairTokens } from '../../src/model/pair_tokens';
 import { barScale } from '../../src/model/result_bars';
@@ -21,6 +23,8 @@ import { readingNotes } from '../../src/model/reading_notes';
 import { arrayLabel, describeUnit, isSigned, valueWords } from '../../src/model/results';
 import { verdictWords } from '../../src/model/verdict_words';
 import { experiment, table } from '../support/heads';
+
+const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
 test('the scale of bars holds effects, both ends of finite intervals, 0 and delta', () => {
   const data = experiment(false);
@@ -210,14 +214,78 @@ test('every verdict has its mark and every column its token above it, however ma
   assert.ok(drawn(30, 14, { width: 828, height: 560 }).layout.height <= 560);
 });
 
-test('a number in a narrow cell loses digits, not its sign', () => {
-  assert.equal(cellTextWithin(-5.054, 60), cellText(-5.054));
-  assert.deepEqual(
-    [38, 30, 20, 18, 7].map((pixels) => cellTextWithin(-5.054, pixels)),
-    ['−5.05', '−5.1', '−5', '−5', ''],
-  );
-  assert.deepEqual(
-    [30, 22].map((pixels) => cellTextWithin(-0.04, pixels)),
-    ['−.04', '·'],
-  );
+test('a number in a narrow cell has two digits or none, whatever its sign', () => {
+  const rooms = [40, 28, 19.5, 15, 7];
+  const within = (value: number) => rooms.map((pixels) => cellTextWithin(value, pixels));
+  assert.deepEqual(within(-5.054), ['−5.05', '−5.05', '−5.1', '', '']);
+  assert.deepEqual(within(-12.34), ['−12.3', '−12.3', '−12', '', '']);
+  assert.deepEqual(within(-0.16), ['−.16', '−.16', '−.16', '', '']);
+  assert.deepEqual(within(-0.996), ['−1.00', '−1.00', '−1.0', '', '']);
+  assert.equal(cellTextWithin(NaN, 40), '');
+  for (const value of [0.001, 0.04, 0.16, 0.996, 1.63, 2.44, 9.96, 12.34, 99.96, 1234]) {
+    const sign = value < 0.005 ? '' : '−';
+    assert.deepEqual(
+      within(-value),
+      within(value).map((text) => text && sign + text),
+    );
+  }
+});
+
+test('numbers stay in their cells, and all of a grid are there or none', () => {
+  const effects = [-1.63, -2.44, 0.16, -0.16, -3, 0.04];
+  for (let width = 20; width <= 60; ++width) {
+    for (const verdict of ['undetermined', null] as const) {
+      const { pen, texts } = notedPen();
+      const columns = effects.map((_, at) => `c${at}`);
+      const layout = {
+        cell: { width, height: 20 },
+        places: [{ x: 40, y: 40 }],
+        top: 30,
+        height: 99,
+      };
+      const matrix = {
+        title: '',
+        values: (_: number, column: number) => effects[column]!,
+        verdicts: () => verdict,
+      };
+      const scale = { kind: 'linear' as const, low: -3, high: 3, map: 'blue-orange' as const };
+      const labels = { rows: ['L0'], columns };
+      drawMatrices(pen, LIGHT_INK, layout, [matrix], labels, { ...scale, diverging: true }, null);
+      const numbers = texts.filter(({ text }) => /^−?\d?\.\d/.test(text));
+      const where = `${width} ${verdict}: ${numbers.map(({ text }) => text).join(' ')}`;
+      assert.ok([0, effects.length].includes(numbers.length), where);
+      if (width >= (verdict ? 38 : 31)) assert.equal(numbers.length, effects.length, where);
+      numbers.forEach(({ text, x }, at) => {
+        const [from, to] = [x - cellTextWidth(text) / 2, x + cellTextWidth(text) / 2];
+        assert.ok(from >= 40 + at * width - 0.5 && to <= 40 + (at + 1) * width, where);
+        assert.ok(text.replace(/\D/g, '').length >= 2, where);
+      });
+    }
+  }
+});
+
+test('so do those of the overview', () => {
+  const model = table();
+  const heads = model.heads.length;
+  for (const size of [32, 33, 36, 48]) {
+    const layout = {
+      cells: range(heads).map((head) => ({ head, x: 50 + head * size, y: 30 })),
+      ...{ cell: size, caption: 0, labels: [], gaps: [], height: 100 },
+    };
+    const { pen, texts } = notedPen();
+    drawHeadGrid(pen, LIGHT_INK, 100, {
+      ...{ layout, scroll: 0, thumbnails: null, pictureOf: () => -1, captions: null },
+      values: [-3, -1.63, 0.38],
+      scale: { kind: 'linear', low: -3, high: 3, map: 'blue-orange', diverging: true },
+      ...{ effects: [], largestEffect: 0, tray: new Set<string>(), selected: -1, hovered: -1 },
+      names: model.heads.map(nameOf),
+      kept: range(heads).map(() => true),
+    });
+    assert.equal(texts.length, 3);
+    texts.forEach(({ text, x }, at) => {
+      const half = cellTextWidth(text) / 2;
+      assert.ok(x - half >= 50 + at * size - 0.5, `${size}: ${text}`);
+      assert.ok(x + half <= 50 + (at + 1) * size + 0.5, `${size}: ${text}`);
+    });
+  }
 });
