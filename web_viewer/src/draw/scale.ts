@@ -96,6 +96,13 @@ export function lookupTable(spec: ScaleSpec, rankOf?: (value: number) => number)
   return table;
 }
 
+/** The largest round number that is not above a size. */
+export function roundBelow(size: number): number {
+  const power = 10 ** Math.floor(Math.log10(size));
+  const step = [5, 2, 1].find((m) => m * power <= size * (1 + 1e-9)) ?? 1;
+  return Number((step * power).toPrecision(12));
+}
+
 /** Round numbers between two ends, for axes and colour bars. */
 export function ticks(low: number, high: number, about: number): number[] {
   const span = high - low;

@@ -21,40 +21,43 @@ export function h5pyStatistic(
   ].join('\n');
 }
 
-/** An array of an experiment, in the parts of a sweep that are at hand. */
+/** Arrays of an experiment, in the parts of a sweep that are at hand. */
 export interface StoredResult {
   files: readonly string[];
   experiment: string;
-  array: string;
-  axes: readonly string[];
+  /** Each becomes a variable of its name. */
+  arrays: readonly { name: string; axes: readonly string[] }[];
   /** One of the methods, where the first axis is that of methods; null for all. */
   method: number | null;
 }
 
-export function h5pyResult({ files, experiment, array, axes, method }: StoredResult): string {
-  const name = array === 'effect' ? 'effect' : 'values';
-  const at = method === null ? ':' : String(method);
+export function h5pyResult({ files, experiment, arrays, method }: StoredResult): string {
   const group = `experiments/${experiment}`;
+  const isByMethod = (axes: readonly string[]) => axes[0] === 'method';
+  const at = (axes: readonly string[]) => (method !== null && isByMethod(axes) ? method : ':');
   if (files.length < 2) {
-    const dims = method === null ? axes : axes.slice(1);
     return [
       'import h5py',
       `with h5py.File(${quote(files[0] ?? '')}) as f:`,
-      `    ${name} = f[${quote(`${group}/${array}`)}][${at}]  # [${dims.join(', ')}]`,
+      ...arrays.map(({ name, axes }) => {
+        const dims = at(axes) === ':' ? axes : axes.slice(1);
+        return `    ${name} = f[${quote(`${group}/${name}`)}][${at(axes)}]  # [${dims.join(', ')}]`;
+      }),
     ].join('\n');
   }
   // Parts hold some cells each, which need not fill a grid.
-  const values =
-    method === null && axes[0] === 'method'
-      ? `part[${quote(array)}][:].reshape(part[${quote(array)}].shape[0], -1).T`
-      : `part[${quote(array)}][${at}].ravel()`;
+  const values = ({ name, axes }: StoredResult['arrays'][0]) =>
+    method === null && isByMethod(axes)
+      ? `part[${quote(name)}][:].reshape(part[${quote(name)}].shape[0], -1).T`
+      : `part[${quote(name)}][${at(axes)}].ravel()`;
   return [
     'import h5py',
-    `${name} = {}  # by cell`,
+    ...arrays.map(({ name }) => `${name} = {}  # by cell`),
     ...files.flatMap((file) => [
       `with h5py.File(${quote(file)}) as f:`,
       `    part = f[${quote(group)}]`,
-      `    ${name} |= zip(part["cells"].asstr()[:].ravel(), ${values})`,
+      '    cells = part["cells"].asstr()[:].ravel()',
+      ...arrays.map((array) => `    ${array.name} |= zip(cells, ${values(array)})`),
     ]),
   ].join('\n');
 }

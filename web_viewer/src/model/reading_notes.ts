@@ -92,7 +92,7 @@ function reasonOf(kind: number, count: KindCount, of: string): string {
       return `No spread in ${of}: every group of prompts has the same effect, so the interval is that point.`;
     case 2:
       return (
-        `A few groups of prompts carry ${of}: the interval is cut to what the groups show and is ` +
+        `A few groups of prompts carry ${of}, marked * in the list: the interval is cut to what the groups show and is ` +
         'a rough bound, and there is no simultaneous one.'
       );
     default:

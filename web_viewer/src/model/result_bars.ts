@@ -8,6 +8,9 @@ import { ofUnit } from './results';
 export interface BarScale {
   low: number;
   high: number;
+  /** The same without the room at both ends. */
+  least: number;
+  most: number;
 }
 
 /** Holds every effect, both ends of its interval, 0 and ±δ, so that no bar is cut; only what is
@@ -19,15 +22,15 @@ export function barScale(
   ends: readonly string[],
 ): BarScale {
   const delta = numberAttribute(data, 'delta') || 0;
-  let [low, high] = [-delta, delta];
+  let [least, most] = [-delta, delta];
   for (const name of ['effect', ...ends]) {
     for (const offset of offsets) {
       const value = ofUnit(data, grid, name, offset);
       if (!Number.isFinite(value)) continue;
-      low = Math.min(low, value);
-      high = Math.max(high, value);
+      least = Math.min(least, value);
+      most = Math.max(most, value);
     }
   }
-  const room = 0.04 * (high - low) || 1;
-  return { low: low - room, high: high + room };
+  const room = 0.04 * (most - least) || 1;
+  return { low: least - room, high: most + room, least, most };
 }

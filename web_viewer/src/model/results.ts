@@ -81,6 +81,15 @@ export function arraysOf(data: ExperimentData): string[] {
   );
 }
 
+const INTERVALS: Record<string, readonly string[]> = {
+  effect: ['ci_low', 'ci_high', 'ci_sim_low', 'ci_sim_high'],
+  recovery: ['recovery_low', 'recovery_high'],
+};
+
+/** The arrays with the ends of its intervals. */
+export const intervalsOf = (data: ExperimentData, array: string): string[] =>
+  (INTERVALS[array] ?? []).filter((name) => hasValues(data, name));
+
 const KIND_WORDS: Record<number, string> = {
   1: 'every group has the same effect',
   2: 'a few groups carry the effect: a rough bound',

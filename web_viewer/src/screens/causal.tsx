@@ -222,8 +222,11 @@ function contextWords(data: ExperimentData): string {
 const methodIn = (grid: ResultGrid): number =>
   view.method.value < grid.methods.length ? view.method.value : 0;
 
-const arrayIn = (data: ExperimentData): string =>
-  arraysOf(data).includes(view.array.value) ? view.array.value : 'effect';
+/** The list is one of effects; which array the grids show can be chosen. */
+function arrayIn({ data, grid }: Listed): string {
+  const wanted = view.array.value;
+  return layoutIn(grid) === 'grid' && arraysOf(data).includes(wanted) ? wanted : 'effect';
+}
 
 const layoutIn = (grid: ResultGrid): 'grid' | 'list' =>
   grid.rows.length > 0 ? view.units.value : 'list';
@@ -233,7 +236,7 @@ function exportShown(): void {
   const item = chosenItem(listed());
   if (!item) say('There are no results here to export.');
   else if (layoutIn(item.grid) === 'list') exportEffects(item);
-  else exportTables(item, arrayIn(item.data));
+  else exportTables(item, arrayIn(item));
 }
 
 export function CausalScreen() {
@@ -247,7 +250,7 @@ export function CausalScreen() {
   }, [owner?.id]);
   if (!item) return <NoResults />;
   const { data, grid } = item;
-  const array = arrayIn(data);
+  const array = arrayIn(item);
   const method = methodIn(grid);
   const layout = layoutIn(grid);
   const paragraph = data.texts.paragraph?.[0];

@@ -1,7 +1,7 @@
 /** Every unit of an experiment, one line each, with its interval drawn; sorted by any column. */
 
 import { useSignal } from '@preact/signals';
-import { ticks } from '../draw/scale';
+import { BAR, barTicks, placeOn } from '../draw/bars';
 import type { ExperimentData } from '../format/types';
 import {
   isDifference,
@@ -10,7 +10,7 @@ import {
   verdictSentence,
   verdictWord,
 } from '../model/effects';
-import { interval, short } from '../model/numbers';
+import { interval } from '../model/numbers';
 import { hasValues } from '../model/result_words';
 import type { ResultGrid } from '../model/result_grid';
 import { arrayLabel, arraySentence, ofUnit, sortedUnits, valueWords } from '../model/results';
@@ -20,11 +20,6 @@ import { parseUnit } from '../model/units';
 import { choose, view } from '../state/view';
 import { stackNames } from '../state/workspace';
 import type { Listed } from './causal_grids';
-
-const BAR = { width: 132, height: 16 };
-
-const placeOn = ({ low, high }: BarScale, x: number): number =>
-  4 + Math.min(1, Math.max(0, (x - low) / (high - low))) * (BAR.width - 8);
 
 /** Value and interval on the scale that all bars of a column share; the band is ±δ. */
 function Bar({ scale, value, from, to, delta }: BarProps) {
@@ -66,12 +61,14 @@ interface BarProps {
 function BarAxis({ scale }: { scale: BarScale }) {
   return (
     <svg class="interval axis" viewBox={`0 0 ${BAR.width} ${BAR.height}`} aria-hidden="true">
-      {ticks(scale.low, scale.high, 3).map((x) => (
-        <g key={x}>
-          <text x={placeOn(scale, x)} y={11}>
-            {short(x)}
-          </text>
-          <path class="zero" d={`M${placeOn(scale, x)} 13V${BAR.height}`} />
+      {barTicks(scale).map(({ at, label }) => (
+        <g key={at}>
+          {label && (
+            <text x={at} y={11}>
+              {label}
+            </text>
+          )}
+          <path class="zero" d={`M${at} 13V${BAR.height}`} />
         </g>
       ))}
     </svg>
@@ -170,6 +167,9 @@ export function UnitName({ name }: { name: string }) {
 const FIRST = 100;
 const AT_MOST = 2000;
 
+const ROUGH =
+  'A few groups of prompts carry this effect: its interval is cut to what the groups show and is a rough bound.';
+
 function verdictOf(data: ExperimentData, grid: ResultGrid, offset: number): string {
   const verdict = verdictName(ofUnit(data, grid, 'verdict', offset));
   const unspecific = ofUnit(data, grid, 'unspecific', offset) === 1 ? ', unspecific' : '';
@@ -193,6 +193,7 @@ export function UnitList({ item, method }: { item: Listed; method: number }) {
   const [low, high] = simultaneous ? ['ci_sim_low', 'ci_sim_high'] : ['ci_low', 'ci_high'];
   const scale = barScale(data, grid, offsets, [low!, high!]);
   const shown = offsets.slice(0, all.value ? AT_MOST : FIRST);
+  const isRough = (offset: number) => at('interval_kind', offset) === 2;
   return (
     <div class="unit-list" tabIndex={0} role="region" aria-label="Every unit">
       <table>
@@ -237,7 +238,7 @@ export function UnitList({ item, method }: { item: Listed; method: number }) {
         <tbody>
           {shown.map((offset) => {
             const unit = offset % grid.units;
-            const rough = at('interval_kind', offset) === 2 ? '*' : '';
+            const rough = isRough(offset) && <span title={ROUGH}>*</span>;
             const range95 = (from: string, to: string) =>
               interval(at(from, offset), at(to, offset)) || '–';
             return (
@@ -285,6 +286,7 @@ export function UnitList({ item, method }: { item: Listed; method: number }) {
           })}
         </tbody>
       </table>
+      {shown.some(isRough) && <p class="small">* {ROUGH}</p>}
       {offsets.length > shown.length && !all.value && (
         <button type="button" class="link" onClick={() => (all.value = true)}>
           {offsets.length > AT_MOST

@@ -2,6 +2,7 @@
 
 import { h5pyResult, h5pyStatistic } from '../model/commands';
 import { findPrompts } from '../model/prompts';
+import { intervalsOf } from '../model/results';
 import { pythonOfMeans, type PromptsOfFile } from '../model/python';
 import { promptIds, promptTable, showsMeans } from './prompts';
 import { statistic } from './selection';
@@ -67,16 +68,18 @@ export function statisticLines(): string | null {
   return h5pyStatistic(origin.file, origin.path, column.id, origin.row ?? null);
 }
 
-/** An array of an experiment, of one method or all. */
+/** An array of an experiment with its intervals, of one method or all. */
 export function resultLines(
   { run, data }: NamedExperiment,
   array: string,
   method: number | null,
 ): string {
-  const axes = data.dims[array] ?? ['method', ...data.axes];
   const files = run.parts ? run.parts.map(({ summary }) => summary.name) : [run.summary.name];
-  const own = axes[0] === 'method' ? method : null;
-  return h5pyResult({ files, experiment: data.name, array, axes, method: own });
+  const arrays = [array, ...intervalsOf(data, array)].map((name) => ({
+    name,
+    axes: data.dims[name] ?? ['method', ...data.axes],
+  }));
+  return h5pyResult({ files, experiment: data.name, arrays, method });
 }
 
 /** The effects of heads that the overview shows. */

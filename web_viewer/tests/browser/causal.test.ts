@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { withViewer } from '../support/browser';
-import { capture, h5py, lens, verdict, without } from '../support/fixtures';
+import { capture, h5py, lens, sweep, verdict, without } from '../support/fixtures';
 import { difference, result } from '../support/results';
 
 const both = { skip: without('command', 'python') };
@@ -37,6 +37,13 @@ test('bars of a list hold whole intervals, above numbers', both, () =>
         ]),
       );
       assert.ok(marks.length >= 2, 'the axis has numbers');
+      const extremes = [...effects!, ...lows!, ...highs!].filter((one) => one !== null);
+      for (const end of [Math.min(...extremes), Math.max(...extremes)]) {
+        assert.ok(
+          marks.some(([mark]) => mark! * end > 0),
+          `${name}: a number on the side of ${end}`,
+        );
+      }
       const [[value, x], [next, nextX]] = [marks[0]!, marks.at(-1)!] as [number[], number[]];
       const place = (at: number) => x! + ((at - value!) * (nextX! - x!)) / (next! - value!);
       const bars = await list.locator('tbody td.ends svg').evaluateAll((all) =>
@@ -55,6 +62,35 @@ test('bars of a list hold whole intervals, above numbers', both, () =>
         }
       });
     }
+  }),
+);
+
+test('intervals that are rough bounds are marked, and the mark says so', both, () =>
+  withViewer(async (viewer) => {
+    const rough = h5py<boolean[]>(
+      'print(json.dumps((h5py.File(sys.argv[1])["experiments/ablate/interval_kind"][0] == 2).ravel().tolist()))',
+      sweep('ablate'),
+    );
+    assert.ok(rough.includes(true) && rough.includes(false));
+    const { page } = viewer;
+    await viewer.open([sweep('ablate')], '#v=1&s=causal&u=list&uo=unit');
+    const lines = page.locator('.unit-list tbody tr');
+    const titles = await lines.evaluateAll((all) =>
+      all.map((line) => {
+        const mark = [...line.querySelectorAll('span')].find((one) => one.textContent === '*');
+        return mark ? mark.title : null;
+      }),
+    );
+    assert.deepEqual(
+      titles.map((title) => title !== null),
+      rough,
+    );
+    for (const title of titles)
+      if (title !== null) assert.match(title, /A few groups.*rough bound/);
+    assert.match(await page.locator('.unit-list > p').innerText(), /^\* A few groups.*rough bound/);
+    await viewer.open([result('few.h5')], '#v=1&s=causal&u=list');
+    await lines.first().waitFor();
+    assert.equal(await page.locator('.unit-list > p').count(), 0);
   }),
 );
 

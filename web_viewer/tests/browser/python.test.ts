@@ -15,6 +15,7 @@ import {
   verdict,
   without,
 } from '../support/fixtures';
+import { result } from '../support/results';
 
 const both = { skip: without('command', 'python') };
 
@@ -180,10 +181,50 @@ print(json.dumps([[[None if np.isnan(x) else float(x) for x in r] for r in m] fo
       );
     await viewer.open([sweep('ablate')], '#v=1&s=causal&e=ablate&ar=minimal_detectable');
     const title = 'Take these numbers elsewhere';
-    assert.deepEqual(run(await lines(viewer, title), 'values'), stored('minimal_detectable'));
+    assert.deepEqual(
+      run(await lines(viewer, title), 'minimal_detectable'),
+      stored('minimal_detectable'),
+    );
     await goto(viewer, '#v=1&s=causal&e=ablate&u=list&m=1');
     await viewer.page.waitForFunction(() => window.__attnscope.state().units === 'list');
     assert.deepEqual(run(await lines(viewer, title), 'effect'), stored('effect')[1]);
+    for (const array of ['ci_low', 'ci_high']) {
+      assert.deepEqual(run(await lines(viewer, title), array), stored(array)[1]);
+    }
+  }),
+);
+
+test('beside a list of effects the lines read effects, whatever the grids show', both, () =>
+  withViewer(async (viewer) => {
+    const stored = (array: string) =>
+      h5py<Numbers>(
+        `a = h5py.File(sys.argv[1])["experiments/patch"][sys.argv[2]][0]
+print(json.dumps([[None if np.isnan(x) else float(x) for x in r] for r in a]))`,
+        result('patch-many.h5'),
+        array,
+      );
+    await viewer.open([result('patch-many.h5')], '#v=1&s=causal&ar=recovery');
+    const title = 'Take these numbers elsewhere';
+    const grids = await lines(viewer, title);
+    for (const array of ['recovery', 'recovery_low', 'recovery_high']) {
+      assert.deepEqual(run<Numbers[]>(grids, array)[0], stored(array));
+    }
+    await viewer.page.getByRole('button', { name: 'List', exact: true }).click();
+    await viewer.page.locator('.unit-list').waitFor();
+    const list = await lines(viewer, title);
+    for (const array of ['effect', 'ci_low', 'ci_high']) {
+      assert.deepEqual(run(list, array), stored(array));
+    }
+    assert.doesNotMatch(list, /recovery/);
+    // What the list shows of the first unit is what the lines read.
+    const first = viewer.page.locator('.unit-list tbody tr').first();
+    const shown = (await first.locator('td.value').first().innerText()).replace('−', '-');
+    const largest = Math.max(
+      ...stored('effect')
+        .flat()
+        .map((value) => Math.abs(value ?? 0)),
+    );
+    assert.ok(Math.abs(Math.abs(Number(shown)) - largest) < 0.005 * largest, shown);
   }),
 );
 

@@ -24,6 +24,7 @@ const ARGUMENTS: Record<string, string[]> = {
   'kl.h5': [...on('ablate', 70), '--metric', 'kl'],
   'few.h5': on('ablate', 3),
   'patch-head.h5': [...on('patch', 12), '--site', 'z', '--by', 'layer,head'],
+  'patch-many.h5': [...on('patch', 70), '--site', 'z', '--by', 'layer,head'],
   'patch-head-pos.h5': [...on('patch', 4), '--site', 'z', '--by', 'layer,head,pos'],
   'patch-noise.h5': [...on('patch', 12), '--direction', 'noise'],
   'edges.h5': [...on('patch', 12), '--edge', 'knockout', '--queries', 'last', '--keys', '3,4'],

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { cellTextWidth, cellTextWithin } from '../../src/draw/axes';
+import { barTicks, placeOn } from '../../src/draw/bars';
 import { drawHeadGrid } from '../../src/draw/head_grid';
 import { LIGHT_INK } from '../../src/draw/ink';
 import { drawMatrices, matrixLayout } from '../../src/draw/matrix';
@@ -39,6 +40,47 @@ test('the scale of bars holds effects, both ends of finite intervals, 0 and delt
   data.numbers.ci_high!.values.fill(-1);
   data.attributes.delta = NaN;
   assert.ok(scale().high > 0, '0 is always there');
+});
+
+test('each side of 0 on which bars lie has a number above them, and no two numbers touch', () => {
+  const scaleFrom = (least: number, most: number) => {
+    const room = 0.04 * (most - least);
+    return { low: least - room, high: most + room, least, most };
+  };
+  const labelled = (least: number, most: number) =>
+    barTicks(scaleFrom(least, most)).flatMap(({ label }) => label || []);
+  assert.deepEqual(labelled(-8.6, 7.85), ['−5', '0', '5']);
+  assert.deepEqual(labelled(-7.7, 2.07), ['−5', '0', '2']);
+  assert.deepEqual(labelled(-18, 0.04), ['−10', '0'], 'less than a pixel is not seen');
+  assert.deepEqual(labelled(-7.7, 0.4), ['−5', '0.2']);
+  assert.deepEqual(labelled(0, 6), ['0', '5']);
+  for (const most of [1, 2.3, 4.99, 7, 9.5, 30, 1e-6, 4e5]) {
+    for (let share = 0; share <= 100; ++share) {
+      for (const [from, to] of [
+        [(-share * most) / 100, most],
+        [-most, (share * most) / 100],
+      ]) {
+        const scale = scaleFrom(from!, to!);
+        const [zero, ticks] = [placeOn(scale, 0), barTicks(scale)];
+        const where = `${from} to ${to}: ${ticks.map(({ at, label }) => `${label}@${at}`).join(' ')}`;
+        const shown = ticks.filter(({ label }) => label !== '');
+        if (zero - placeOn(scale, from!) >= 1)
+          assert.ok(
+            shown.some(({ at }) => at < zero),
+            where,
+          );
+        if (placeOn(scale, to!) - zero >= 1)
+          assert.ok(
+            shown.some(({ at }) => at > zero),
+            where,
+          );
+        shown.slice(1).forEach(({ at, label }, i) => {
+          const half = (cellTextWidth(label) + cellTextWidth(shown[i]!.label)) / 2;
+          assert.ok(at - shown[i]!.at >= half, where);
+        });
+      }
+    }
+  }
 });
 
 test('no effect is said with its bound, since an interval within it may exclude 0', () => {

@@ -140,7 +140,7 @@ test(
     const read = (files: string[], method: number | null, print: string) =>
       h5py<(number | null)[]>(
         `import os; os.chdir(${JSON.stringify(folder)})
-${h5pyResult({ files, experiment: 'ablate', array: 'effect', axes: ['method', 'layer', 'head'], method })}
+${h5pyResult({ files, experiment: 'ablate', arrays: [{ name: 'effect', axes: ['method', 'layer', 'head'] }], method })}
 print(json.dumps([None if np.isnan(x) else float(x) for x in np.ravel(${print})]))`,
       );
     const name = (path: string) => path.slice(folder.length + 1);
