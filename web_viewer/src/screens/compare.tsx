@@ -11,6 +11,7 @@ import { nameOf } from '../model/heads';
 import { exact, plural, short, signed } from '../model/numbers';
 import {
   comparedView,
+  isSameMap,
   pairedShape,
   pairedValue,
   pairing,
@@ -165,7 +166,9 @@ export function CompareScreen() {
         ) : (
           'No causal result of A is stored. '
         )}
-        {alignmentSentence(pairs.rows, pairs.columns)}
+        {isSameMap.value
+          ? 'A and B are the same map: choose another head, prompt or file for B.'
+          : alignmentSentence(pairs.rows, pairs.columns)}
       </p>
       <div class="compare">
         {panels.map((panel) => (

@@ -219,10 +219,16 @@ function Counts({ run }: { run: OpenRun }) {
   );
 }
 
+/** What is chosen in the header, then the rest as it was opened. */
+function mainFirst(): OpenRun[] {
+  const main = mainRun.value;
+  return main ? [main, ...runs.value.filter((run) => run !== main)] : [...runs.value];
+}
+
 export function FileScreen() {
   return (
     <div class="files">
-      {runs.value.map((run) => {
+      {mainFirst().map((run) => {
         const { summary } = run;
         const prompts = summary.promptIds.length || summary.packedPrompts;
         return (

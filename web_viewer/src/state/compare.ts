@@ -127,6 +127,14 @@ export const sideB = computed<Side | null>(() => {
   return found && at ? { run: wanted.run, prompt: read.data, stack: found.stack, at } : null;
 });
 
+/** Whether nothing is compared yet. */
+export const isSameMap = computed<boolean>(() => {
+  const [a, b] = [sideA.value, sideB.value];
+  if (!a || !b || a.run !== b.run || a.prompt.id !== b.prompt.id || a.stack !== b.stack)
+    return false;
+  return nameOf(a.at.head) === nameOf(b.at.head);
+});
+
 /** Texts of the rows or columns of a map, as two vocabularies write them alike. */
 function textsOf(side: Side, tokens: PromptData['queryTokens'], stored: Positions): string[] {
   const own: Tokens | undefined = tokens[side.stack as keyof typeof tokens];

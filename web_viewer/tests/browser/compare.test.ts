@@ -234,3 +234,20 @@ test('what a diff found opens the maps of both files', { skip: without('command'
     assert.ok(Math.abs(most - expected) < 1e-12, `${most} ${expected} ${value}`);
   }),
 );
+
+test('a map beside itself says that something is to be chosen', { skip: without('command') }, () =>
+  withViewer(async (viewer) => {
+    const { page } = viewer;
+    await viewer.open([several()], '#v=1&s=compare&p=p000000&h=1.7');
+    const banner = page.locator('.banner');
+    const same = /A and B are the same map: choose another head, prompt or file for B/;
+    await banner.filter({ hasText: same }).waitFor();
+    for (const other of ['p000000:2.4', 'p000005:1.7']) {
+      const hash = `#v=1&s=compare&p=p000000&h=1.7&vs=0:${other}`;
+      await page.evaluate((to) => (location.hash = to), hash);
+      await banner.filter({ hasNotText: same }).waitFor();
+      await compared(viewer);
+      assert.doesNotMatch(await banner.innerText(), same);
+    }
+  }),
+);

@@ -2,10 +2,19 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { test } from 'node:test';
 import { withViewer, type Viewer } from '../support/browser';
-import { capture, command, lens, model, pairs, verdict, without } from '../support/fixtures';
+import {
+  capture,
+  command,
+  lens,
+  model,
+  pairs,
+  several,
+  verdict,
+  without,
+} from '../support/fixtures';
 
 /** A folder as a user has it: the model and a file of pairs under the names of the commands. */
 function workFolder(): string {
@@ -108,4 +117,23 @@ test(
       await run.getByRole('button', { name: 'Count datasets and filters' }).click();
       await run.getByText(/Filters: .*deflate on \d+/).waitFor();
     }),
+);
+
+test('the File screen begins with the chosen file', { skip: without('command') }, () =>
+  withViewer(async (viewer) => {
+    const { page } = viewer;
+    await viewer.open([capture(), verdict(), several()], '#v=1&s=file&fi=many.h5');
+    const order = (first: string, ...rest: string[]) =>
+      page.waitForFunction(
+        (wanted) =>
+          [...document.querySelectorAll('.file h2')].map((one) => one.textContent).join() ===
+          wanted,
+        [first, ...rest].join(),
+      );
+    const [a, b, c] = [capture(), verdict(), several()].map((path) => basename(path));
+    await page.locator('header select').first().selectOption(c!);
+    await order(c!, a!, b!);
+    await page.locator('header select').first().selectOption(a!);
+    await order(a!, b!, c!);
+  }),
 );
