@@ -5,7 +5,7 @@ import type { ComponentType } from 'preact';
 import { plural } from '../model/numbers';
 import { safeText } from '../model/tokens';
 import { modelName } from '../model/join';
-import { ablateCommand, patchCommand } from '../model/commands';
+import { ablateCommand, patchCommand, verdictCommand } from '../model/commands';
 import { nameOf } from '../model/heads';
 import { SCREENS, type Screen } from '../state/hash';
 import { KEYS } from '../state/keys';
@@ -24,6 +24,7 @@ import {
   runs,
 } from '../state/workspace';
 import { toggleTray, trayHeads } from '../state/selection';
+import { testedHeads } from '../state/tested';
 import { copyText, Pick } from '../ui/controls';
 import { dragging, FailureCards, OpenButton } from '../ui/files';
 import { TRAY } from './head_words';
@@ -205,42 +206,62 @@ function LinkWords() {
   );
 }
 
-function Footer() {
+function Tray() {
   const heads = trayHeads.value;
+  if (heads.length === 0) return null;
+  return (
+    <span class="tray" title={TRAY}>
+      Tray
+      {heads.map(nameOf).map((item) => (
+        <button
+          key={item}
+          type="button"
+          class="chip"
+          title="Remove from tray"
+          onClick={() => toggleTray(item)}
+        >
+          {safeText(item, 12)} ×
+        </button>
+      ))}
+    </span>
+  );
+}
+
+function CopyCommand({ verb, command }: { verb: string; command: string }) {
+  return (
+    <button type="button" class="link" title={command} onClick={() => copyText(command, 'Command')}>
+      Copy {verb} command
+    </button>
+  );
+}
+
+/** What would say whether the heads that are put aside or on screen matter. */
+function Tests() {
+  const heads = testedHeads.value;
   const run = mainRun.value;
-  const name = run ? modelName(run.summary) : '';
+  if (!heads || !run) return null;
+  const model = modelName(run.summary);
+  if (heads.length === 0) {
+    return (
+      <span class="tests">
+        Test all heads: <CopyCommand verb="verdict" command={verdictCommand(model)} />
+      </span>
+    );
+  }
+  return (
+    <span class="tests">
+      {trayHeads.value.length === 0 && `Test ${heads.map(nameOf).join(' and ')}:`}
+      <CopyCommand verb="ablate" command={ablateCommand(model, heads)} />
+      <CopyCommand verb="patch" command={patchCommand(model, heads)} />
+    </span>
+  );
+}
+
+function Footer() {
   return (
     <footer class="bottom">
-      {heads.length > 0 && (
-        <span class="tray" title={TRAY}>
-          Tray
-          {heads.map(nameOf).map((item) => (
-            <button
-              key={item}
-              type="button"
-              class="chip"
-              title="Remove from tray"
-              onClick={() => toggleTray(item)}
-            >
-              {safeText(item, 12)} ×
-            </button>
-          ))}
-          <button
-            type="button"
-            class="link"
-            onClick={() => copyText(ablateCommand(name, heads), 'Command')}
-          >
-            Copy ablate command
-          </button>
-          <button
-            type="button"
-            class="link"
-            onClick={() => copyText(patchCommand(name, heads), 'Command')}
-          >
-            Copy patch command
-          </button>
-        </span>
-      )}
+      <Tray />
+      <Tests />
       <span class="status" role="status">
         {notice.value || status.value}
       </span>

@@ -294,3 +294,38 @@ test(
       for (const method of ['zero', 'mean', 'resample']) assert.ok(tables.includes(`>${method}<`));
     }),
 );
+
+test(
+  'wherever heads are shown the command that tests them can be copied',
+  { skip: without('command') },
+  () =>
+    withViewer(async (viewer) => {
+      const { page } = viewer;
+      await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+      await viewer.open([capture(), verdict()]);
+      const copied = async (verb: string) => {
+        await page.getByRole('button', { name: `Copy ${verb} command` }).click();
+        return page.evaluate(() => navigator.clipboard.readText());
+      };
+      const go = async (hash: string, words: RegExp) => {
+        await page.evaluate((to) => (location.hash = to), hash);
+        await page.locator('.tests', { hasText: words }).waitFor();
+      };
+      for (const screen of ['overview', 'causal']) {
+        await go(`#v=1&s=${screen}`, /^Test all heads/);
+        assert.match(await copied('verdict'), /^attnscope verdict -m FOLDER\/tiny-english --pairs/);
+        await go(`#v=1&s=${screen}&h=3.5`, /^Test 3\.5:/);
+        assert.match(await copied('ablate'), /^attnscope ablate .* --heads 3\.5 /);
+        assert.match(await copied('patch'), /^attnscope patch .* --heads 3\.5 /);
+      }
+      await go('#v=1&s=head&h=1.7', /^Test 1\.7:/);
+      assert.match(await copied('ablate'), / --heads 1\.7 /);
+      await go('#v=1&s=compare&h=1.7&vs=0:p000000:2.4', /^Test 1\.7 and 2\.4:/);
+      assert.match(await copied('ablate'), / --heads 1\.7,2\.4 /);
+      // Heads that are put aside go before those on screen.
+      await go('#v=1&s=file&tray=0.2,3.1', /^Copy ablate/);
+      assert.match(await copied('ablate'), / --heads 0\.2,3\.1 /);
+      await page.evaluate(() => (location.hash = '#v=1&s=file'));
+      await page.locator('.tests').waitFor({ state: 'detached' });
+    }),
+);
