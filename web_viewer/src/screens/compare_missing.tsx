@@ -9,7 +9,8 @@ import { shownHead } from '../state/selection';
 import { choose } from '../state/view';
 import { mainRun, prompt, stack, type OpenRun } from '../state/workspace';
 import { Absent, Snippet } from '../ui/controls';
-import { ChoosePrompt, isNoPromptChosen } from './no_map';
+import { isNoPromptChosen } from '../state/prompts';
+import { ChoosePrompt } from './no_map';
 
 const shownRun = ({ summary }: OpenRun): string => safeText(summary.name, 40);
 

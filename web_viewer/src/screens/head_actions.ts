@@ -16,7 +16,7 @@ import { shownHead } from '../state/selection';
 import { currentHash, view } from '../state/view';
 import { mainRun, prompt, say, stack } from '../state/workspace';
 import type { ExportActions } from './export_menu';
-import { headPicture, MAP_ACTIONS } from './head_export';
+import { headPicture, mapActions } from './head_export';
 import { fixedRows, linesTop, ROW_HEIGHT } from './head_lines';
 import { seenName } from './head_tables';
 import { isOneText, shadedQueries, shades, SHOWN, textOf, textTokens } from './head_text';
@@ -157,7 +157,7 @@ const TEXT_ACTIONS: ExportActions = {
 export function headActions(): ExportActions | null {
   if (view.view.value === 'lines') return currentRows.value?.topIndex ? LINES_ACTIONS : null;
   if (!headMap.value) return null;
-  return view.view.value === 'text' ? TEXT_ACTIONS : MAP_ACTIONS;
+  return view.view.value === 'text' ? TEXT_ACTIONS : mapActions();
 }
 
 /** What the key does: a picture of what is on screen. */

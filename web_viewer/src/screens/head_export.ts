@@ -1,6 +1,6 @@
 /** Exports of the Head screen: pictures drawn anew, and the numbers of what is seen or stored. */
 
-import { effect } from '@preact/signals';
+import { effect, untracked } from '@preact/signals';
 import { drawColorBar, drawFigure, figureLayout } from '../draw/figure';
 import { LIGHT_INK } from '../draw/ink';
 import { isMasked } from '../draw/paint';
@@ -24,14 +24,22 @@ import { download } from '../state/export';
 import type { TableFormat } from '../state/export_map';
 import { held, keyPieces, queryPieces, selectedColumns, selectedRows } from '../state/focus';
 import { blendName, drawnMaps, headMap, isBlend, pool } from '../state/map';
-import { means, meansName } from '../state/map_means';
+import { means, meansName, meansPending } from '../state/map_means';
 import { restSums } from '../state/row_sums';
 import { view } from '../state/view';
 import { say, mainRun, prompt, stack } from '../state/workspace';
 import { copyText } from '../ui/controls';
 import type { ExportActions } from './export_menu';
 import { figureContent, painter } from './head_map';
-import { baseName, regionName, seenName, seenTable, storedTable, tableOf } from './head_tables';
+import {
+  isOfSeveral,
+  regionName,
+  seenName,
+  storedName,
+  seenTable,
+  storedTable,
+  tableOf,
+} from './head_tables';
 import { drawWhole, pictureActions, type Picture } from './pictures';
 
 const CAPTION = 58;
@@ -81,13 +89,15 @@ function drawAll(pen: Pen, ratio: number): boolean {
   return true;
 }
 
-/** Waits for what the file keeps of rows, if that decides what is drawn. */
+/** What is drawn is not yet what was asked for: rows are being read, or prompts looked at. */
+const isPending = (): boolean => meansPending.value || transformPending.value;
+
 async function settled(): Promise<void> {
-  if (!transformPending.peek()) return;
+  if (!untracked(isPending)) return;
   say('Waiting for the rest of the map …');
   await new Promise<void>((resolve) => {
     const stop = effect(() => {
-      if (transformPending.value) return;
+      if (isPending()) return;
       queueMicrotask(() => stop());
       resolve();
     });
@@ -119,8 +129,9 @@ async function exportSeen(format: TableFormat): Promise<void> {
 }
 
 async function exportStored(whole: 'whole' | 'in view', format: TableFormat): Promise<void> {
+  await settled();
   const table = storedTable(whole);
-  const name = `${baseName()}-stored${regionName(table)}.${format}`;
+  const name = `${storedName()}${regionName(table)}.${format}`;
   const blob = await tableOf(table, format);
   if (blob) download(name, blob);
 }
@@ -232,14 +243,17 @@ async function exportJson(): Promise<void> {
   download(name, new Blob([json], { type: 'application/json' }));
 }
 
-export const MAP_ACTIONS: ExportActions = {
-  ...pictureActions(headPicture),
-  csv: { label: 'CSV of what is seen', run: () => exportSeen('csv') },
-  npy: { label: 'NPY of what is seen', run: () => exportSeen('npy') },
-  tsv: { label: 'Copy what is seen', run: copyTsv },
-  json: { label: 'JSON of what is seen', run: exportJson },
-  csvStored: { label: 'CSV, stored, in view', run: () => exportStored('in view', 'csv') },
-  npyStored: { label: 'NPY, stored, in view', run: () => exportStored('in view', 'npy') },
-  csvAll: { label: 'CSV, stored, whole map', run: () => exportStored('whole', 'csv') },
-  npyAll: { label: 'NPY, stored, whole map', run: () => exportStored('whole', 'npy') },
-};
+export function mapActions(): ExportActions {
+  const stored = isOfSeveral() ? 'of stored weights' : 'stored';
+  return {
+    ...pictureActions(headPicture),
+    csv: { label: 'CSV of what is seen', run: () => exportSeen('csv') },
+    npy: { label: 'NPY of what is seen', run: () => exportSeen('npy') },
+    tsv: { label: 'Copy what is seen', run: copyTsv },
+    json: { label: 'JSON of what is seen', run: exportJson },
+    csvStored: { label: `CSV, ${stored}, in view`, run: () => exportStored('in view', 'csv') },
+    npyStored: { label: `NPY, ${stored}, in view`, run: () => exportStored('in view', 'npy') },
+    csvAll: { label: `CSV, ${stored}, whole map`, run: () => exportStored('whole', 'csv') },
+    npyAll: { label: `NPY, ${stored}, whole map`, run: () => exportStored('whole', 'npy') },
+  };
+}

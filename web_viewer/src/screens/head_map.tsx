@@ -46,7 +46,14 @@ import {
 import { colorVersion, isSpread, mapScale, mapTable } from '../state/colors';
 import { faultyRows, firstMissing } from '../state/faults';
 import { headMap, pool, prefetchNext, preview } from '../state/map';
-import { means, meansName, meansProgress, noMeanWords, wantsMeans } from '../state/map_means';
+import {
+  means,
+  meansName,
+  meansPending,
+  meansProgress,
+  noMeanWords,
+  wantsMeans,
+} from '../state/map_means';
 import { currentRows } from '../state/rows';
 import { canSumRows } from '../state/row_sums';
 import { isRaw, shownMargins } from '../state/margins';
@@ -255,7 +262,7 @@ export function HeadMap() {
 
   return (
     <div
-      class="head-map"
+      class={`head-map${meansPending.value ? ' pending' : ''}`}
       tabIndex={0}
       role="application"
       aria-label="Attention map: arrow keys move the crosshair, plus and minus zoom, Enter selects"

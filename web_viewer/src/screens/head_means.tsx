@@ -2,7 +2,7 @@
 
 import { plural } from '../model/numbers';
 import { safeText } from '../model/tokens';
-import { foundCount, means, noMeanWords } from '../state/map_means';
+import { foundCount, means, meansPending, noMeanWords } from '../state/map_means';
 import { promptTable } from '../state/prompts';
 import { choose, view } from '../state/view';
 import { prompt } from '../state/workspace';
@@ -32,6 +32,9 @@ export function MeansPick() {
 /** Over how many prompts the map is, and which. */
 export function MeansSentence() {
   const of = means.value;
+  if (meansPending.value) {
+    return <>Looking at the prompts found; until then this is the map of one. </>;
+  }
   if (!of) return null;
   const what = view.over.value === 'sd' ? 'standard deviation' : 'mean';
   return (

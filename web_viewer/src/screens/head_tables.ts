@@ -15,7 +15,7 @@ import {
   type TableSource,
 } from '../state/export_map';
 import { keyLabels, keyTexts, queryLabels, queryTexts, viewport } from '../state/focus';
-import { blendName, drawnMaps, headMap } from '../state/map';
+import { blendName, drawnMaps, headMap, isBlend } from '../state/map';
 import { means, meansName, unchanged } from '../state/map_means';
 import { shownHead } from '../state/selection';
 import { view } from '../state/view';
@@ -45,6 +45,13 @@ export function seenName(what = 'seen'): string {
   if (weighed) modes.push('by-value');
   return `${baseName()}-${modes.join('-')}`;
 }
+
+/** Whether a table is made of several maps: then none of its numbers is stored anywhere. */
+export const isOfSeveral = (): boolean => means.value !== null || isBlend.value;
+
+/** Stored weights, or what is made of them as they are stored. */
+export const storedName = (): string =>
+  `${baseName()}-${isOfSeveral() ? 'of-stored-weights' : 'stored'}`;
 
 /** Cells for a table, and what its rows and columns are called. */
 export interface Table {

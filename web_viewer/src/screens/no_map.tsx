@@ -1,23 +1,14 @@
 /** What stands in the place of a map that is not there, and the way to one. */
 
-import { computed } from '@preact/signals';
 import { captureCommand } from '../model/commands';
 import { modelName } from '../model/join';
 import { plural } from '../model/numbers';
 import { safeText } from '../model/tokens';
-import { promptMeans, promptTable, shownPrompts } from '../state/prompts';
+import { isNoPromptChosen, promptMeans, promptTable, shownPrompts } from '../state/prompts';
 import { shownHead } from '../state/selection';
 import { choose, view } from '../state/view';
-import { mainRun, prompt, stack, unreadPrompt } from '../state/workspace';
+import { mainRun, prompt, stack } from '../state/workspace';
 import { Absent, Snippet } from '../ui/controls';
-
-/** Whether none of the prompts is meant though some are kept on their own, perhaps with maps. */
-export const isNoPromptChosen = computed<boolean>(
-  () =>
-    prompt.value === null &&
-    unreadPrompt.value === null &&
-    (mainRun.value?.summary.promptIds.length ?? 0) > 0,
-);
 
 /** A map is of one prompt, also where all else that is shown is of several. Those of all can be
  *  averaged where a screen draws that; one of them then lends its rows and columns. */

@@ -14,6 +14,7 @@ import { promptIds, promptMeans } from '../state/prompts';
 import { status } from '../state/status';
 import { choose, currentHash, view } from '../state/view';
 import {
+  awaited,
   failures,
   fileChoice,
   mainRun,
@@ -303,6 +304,7 @@ function Help() {
 export function App() {
   const run = mainRun.value;
   const anything = runs.value.length > 0;
+  const isShown = anything && awaited.value === '';
   // A foreign file has its tree and nothing else.
   const screen: Screen = run ? view.screen.value : 'file';
   const Part = screenParts.value[screen];
@@ -314,7 +316,7 @@ export function App() {
       <LinkWords />
       <div class="middle">
         {run && view.drawer.value && <PromptsDrawer />}
-        <main>{anything ? Part && <Part /> : <Welcome />}</main>
+        <main>{isShown ? Part && <Part /> : <Welcome />}</main>
       </div>
       {failures.value.length > 0 && <FailureCards />}
       {anything && !embedded && <Footer />}

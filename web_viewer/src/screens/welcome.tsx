@@ -5,7 +5,7 @@ import { safeText } from '../model/tokens';
 import { openDemo } from '../state/opening';
 import { forgetRecent, recent } from '../state/recent';
 import { view } from '../state/view';
-import { busy } from '../state/workspace';
+import { awaited, busy } from '../state/workspace';
 import { Snippet } from '../ui/controls';
 import { OpenButton } from '../ui/files';
 
@@ -31,13 +31,14 @@ function RecentNames() {
 
 export function Welcome() {
   const wanted = view.file.value;
+  const opening = awaited.value || busy.value;
   return (
     <div class="welcome">
       <h2>attnscope</h2>
       <p class="lead">See what every attention head does, next to what it causes.</p>
       <div class="zone">
-        {busy.value !== null ? (
-          <p>Opening {safeText(busy.value)} …</p>
+        {opening ? (
+          <p>Opening {safeText(opening)} …</p>
         ) : (
           <>
             <p>

@@ -13,9 +13,9 @@ import { positionOf } from '../model/positions';
 import { findPrompts } from '../model/prompts';
 import { sharedTokens, whyNoMean } from '../model/same_map';
 import { headMap, type HeadMap } from './map';
-import { promptTable } from './prompts';
+import { isNoPromptChosen, noPromptTable, promptTable, shownPrompts } from './prompts';
 import { arrivals } from './tiles';
-import { choose, view } from './view';
+import { adjust, choose, view } from './view';
 import { client, failWith, mainRun, prompt, stack, type OpenRun } from './workspace';
 
 const LANE = 'means';
@@ -63,7 +63,8 @@ export const wantsMeans = computed<boolean>(
 
 interface Survey {
   key: string;
-  prompts: readonly PromptMap[];
+  /** null where some could not be read. */
+  prompts: readonly PromptMap[] | null;
 }
 
 const survey = signal<Survey | null>(null);
@@ -86,11 +87,22 @@ export function followMapMeans(): void {
     const ids = foundIds.peek();
     void readAll(run, at, ids, () => surveyKey.peek() === key).then(
       (prompts) => prompts && (survey.value = { key, prompts }),
-      (error: unknown) => failWith(run.summary.name, error),
+      (error: unknown) => {
+        failWith(run.summary.name, error);
+        if (surveyKey.peek() === key) survey.value = { key, prompts: null };
+      },
     );
   });
   effect(() => {
     if (!means.value) forget('');
+  });
+  effect(() => {
+    // The mean of the prompts of a packed file needs one of them, and none is chosen at first.
+    if (!wantsMeans.value || view.prompt.value !== '' || !isNoPromptChosen.value) return;
+    if (mainRun.value?.summary.packedPrompts === 0) return;
+    const rows = promptTable.value;
+    const first = rows?.ids[shownPrompts.value[0] ?? -1];
+    if (first !== undefined) adjust({ prompt: first, mean: false });
   });
 }
 
@@ -109,10 +121,11 @@ async function readAll(
   return out;
 }
 
-const surveyed = computed<readonly PromptMap[] | null>(() => {
-  const read = survey.value;
-  return read && read.key === surveyKey.value ? read.prompts : null;
-});
+const surveyOfNow = computed<Survey | null>(() =>
+  survey.value?.key === surveyKey.value ? survey.value : null,
+);
+
+const surveyed = computed<readonly PromptMap[] | null>(() => surveyOfNow.value?.prompts ?? null);
 
 /** Tokens of the prompt on screen, whose map lends its rows and columns. */
 const here = computed<PromptMap | null>(() => {
@@ -134,11 +147,18 @@ const here = computed<PromptMap | null>(() => {
 /** Why there is no mean though one is wanted; empty where there is one or it is not known yet. */
 export const noMeanWords = computed<string>(() => {
   if (!wantsMeans.value || !headMap.value) return '';
+  if (noPromptTable.value) return 'The list of prompts could not be read.';
   if (foundCount.value > MOST_PROMPTS) {
     return `Maps of up to ${MOST_PROMPTS} prompts are averaged here; the list finds ${foundCount.value}.`;
   }
+  if (surveyOfNow.value?.prompts === null) return 'Not all prompts found could be read.';
   return surveyed.value && here.value ? whyNoMean(surveyed.value, here.value) : '';
 });
+
+/** Whether a mean is wanted and nobody knows yet what it is of: one map is drawn until then. */
+export const meansPending = computed<boolean>(
+  () => wantsMeans.value && headMap.value !== null && !means.value && noMeanWords.value === '',
+);
 
 /** Whether rows can be rescaled without their first key: only whole rows can. */
 export const canHideFirst = computed<boolean>(() => !headMap.value?.map.keyPositions);

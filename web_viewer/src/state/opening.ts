@@ -17,8 +17,10 @@ import type { Screen } from './hash';
 import { remember } from './recent';
 import { choose, view } from './view';
 import {
+  awaited,
   busy,
   client,
+  coming,
   dismiss,
   fail,
   failures,
@@ -43,7 +45,7 @@ function openAtContent({ summary, experiments: all, parts }: OpenRun): void {
 }
 
 function place(run: OpenRun, former: OpenRun | undefined): void {
-  if (runs.value.length === 0) openAtContent(run);
+  if (runs.value.length === 0 && awaited.peek() === '') openAtContent(run);
   runs.value = former
     ? runs.value.map((other) => (other === former ? run : other))
     : [...runs.value, run];
@@ -159,11 +161,21 @@ async function openSource(source: Source, name: string): Promise<void> {
   }
 }
 
-export async function openFiles(files: Iterable<File>): Promise<void> {
+/** One after the other, all of them announced. */
+async function inTurn<Of extends { name: string }>(
+  files: readonly Of[],
+  open: (file: Of) => Promise<void> | void,
+): Promise<void> {
+  coming.value = [...coming.value, ...files.map(({ name }) => name)];
   for (const file of files) {
-    await openSource({ kind: 'file', file }, file.name);
+    await open(file);
+    const at = coming.value.indexOf(file.name);
+    coming.value = coming.value.filter((_, i) => i !== at);
   }
 }
+
+export const openFiles = (files: Iterable<File>): Promise<void> =>
+  inTurn([...files], (file) => openSource({ kind: 'file', file }, file.name));
 
 async function openUrl(url: string, name: string): Promise<void> {
   busy.value = name;
@@ -218,14 +230,13 @@ export function serveAgain(): string {
   return ['attnscope view', ...files.map(shellWord)].join(' ');
 }
 
-async function openServed(files: readonly ServedFile[]): Promise<void> {
-  for (const file of files) {
+const openServed = (files: readonly ServedFile[]): Promise<void> =>
+  inTurn(files, async (file) => {
     if ('url' in file) {
       if (file.path !== undefined) pathOf.set(file.url, file.path);
       await openUrl(file.url, file.name);
     } else fail(file.name, 'unreadable', file.error);
-  }
-}
+  });
 
 /** Files that the address names: ?file=URL, as often as needed, from where the page came from. */
 function namedFiles(): ServedFile[] {
@@ -240,7 +251,7 @@ function namedFiles(): ServedFile[] {
 /** What a page opens by itself: files inside it, those of its address, or those of its server. */
 export async function openAtStart(): Promise<void> {
   const inside = insideFiles();
-  for (const { bytes, name } of inside) await openSource({ kind: 'bytes', bytes }, name);
+  await inTurn(inside, ({ bytes, name }) => openSource({ kind: 'bytes', bytes }, name));
   if (inside.length > 0 || !location.protocol.startsWith('http')) return;
   const named = namedFiles();
   if (named.length === 0) busy.value = 'the files of this server';

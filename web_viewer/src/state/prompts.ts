@@ -19,6 +19,7 @@ import {
   failWith,
   lastPrompt,
   mainRun,
+  prompt,
   readingPrompt,
   say,
   tellFaults,
@@ -27,6 +28,8 @@ import {
 } from './workspace';
 
 export const promptTable = signal<PromptRows | null>(null);
+/** Whether there is none because it could not be read. */
+export const noPromptTable = signal(false);
 export const promptStats = signal<PromptStats | null>(null);
 
 /** Names of all prompts, of either layout. */
@@ -42,6 +45,14 @@ export const shownPrompts = computed<number[]>(() => {
   if (!rows) return [];
   return sortPrompts(rows, findPrompts(rows, view.promptFilter.value), view.promptSort.value);
 });
+
+/** Whether none of the prompts is meant though some are kept on their own, perhaps with maps. */
+export const isNoPromptChosen = computed<boolean>(
+  () =>
+    prompt.value === null &&
+    unreadPrompt.value === null &&
+    (mainRun.value?.summary.promptIds.length ?? 0) > 0,
+);
 
 /** Whether the overview shows means over prompts: when asked to, or while none is chosen. */
 export const showsMeans = computed<boolean>(() => {
@@ -103,8 +114,12 @@ export function followPrompts(): void {
     const run = mainRun.value;
     promptTable.value = null;
     promptStats.value = null;
+    noPromptTable.value = false;
     if (!run) return;
-    loadTable(run).catch((error: unknown) => failWith(run.summary.name, error));
+    loadTable(run).catch((error: unknown) => {
+      failWith(run.summary.name, error);
+      if (mainRun.peek() === run) noPromptTable.value = true;
+    });
   });
   effect(() => {
     const run = mainRun.value;

@@ -47,6 +47,8 @@ export const client = new Client(browserSurroundings());
 export const runs = signal<readonly OpenRun[]>([]);
 export const failures = signal<readonly Failure[]>([]);
 export const busy = signal<string | null>(null);
+/** Files that are about to be opened, by name, until they are open or known to be none. */
+export const coming = signal<readonly string[]>([]);
 /** Until it is read nobody can say what it lacks. */
 export const readingPrompt = signal(false);
 /** The chosen prompt, where it could not be read. */
@@ -111,8 +113,17 @@ export function partialOf({ parts }: OpenRun): string | null {
   return parts && partialWords(parts.length, parts[0]!.shard.total);
 }
 
+/** The file that the address names, while it is yet to be opened: nothing is shown in its place. */
+export const awaited = computed<string>(() => {
+  const isOpen = (name: string) => runs.value.some(({ summary }) => summary.name === name);
+  const names = [view.mainFile.value, view.file.value].filter(Boolean);
+  const first = names.find((name) => isOpen(name) || coming.value.includes(name));
+  return first === undefined || isOpen(first) ? '' : first;
+});
+
 /** The file whose prompts are browsed: the chosen one, that of the link, the first capture. */
 export const mainRun = computed<OpenRun | null>(() => {
+  if (awaited.value !== '') return null;
   const ours = runs.value.filter((run) => !run.foreign);
   return (
     ours.find((run) => run.summary.name === view.mainFile.value) ??

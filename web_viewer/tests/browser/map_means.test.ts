@@ -211,7 +211,7 @@ test('exports and lines of Python of a mean hold its numbers', both, () =>
     assert.equal(seen.name, 'several-mean-of-7-prompts-1.7-seen-without-first.npy');
     same(numpy(seen.path), hidden.mean, 'seen');
     const stored = await viewer.exported('npyAll');
-    assert.equal(stored.name, 'several-mean-of-7-prompts-1.7-stored.npy');
+    assert.equal(stored.name, 'several-mean-of-7-prompts-1.7-of-stored-weights.npy');
     same(numpy(stored.path), plain.mean, 'stored');
     const json = await viewer.exported('json');
     const record = JSON.parse(readFileSync(json.path, 'utf8')) as {
@@ -322,3 +322,54 @@ test('reading of means is told and can be stopped', both, async () => {
     await server.close();
   }
 });
+
+test(
+  'until the prompts found are looked at it is said, and an export waits for the mean',
+  both,
+  async () => {
+    const server = await serve({ files: { 'templated.h5': templated() }, delayMs: 40 });
+    try {
+      await withViewer(async (viewer) => {
+        const { page } = viewer;
+        let answer = () => {};
+        let answers = Promise.resolve();
+        await page.route('**/templated.h5', (route) => answers.then(() => route.continue()));
+        for (const kind of ['npy', 'npyAll'] as const) {
+          await viewer.goto(`${server.url}?file=templated.h5#v=1&s=head&h=0.0`);
+          await viewer.value(9, 4);
+          answers = new Promise<void>((resolve) => (answer = resolve));
+          await page.getByLabel('Over prompts').selectOption('mean');
+          await page.locator('.banner', { hasText: 'Looking at the prompts found' }).waitFor();
+          assert.equal(await page.locator('.head-map.pending').count(), 1);
+          const exported = viewer.exported(kind);
+          await page.locator('.bottom', { hasText: 'Waiting for the rest of the map' }).waitFor();
+          answer();
+          const { path, name } = await exported;
+          assert.match(name, /^templated-mean-of-40-prompts-0\.0-(seen|of-stored-weights)\.npy$/);
+          same(numpy(path), expected(templated(), '0.0', 300).mean, kind);
+          assert.equal(await page.locator('.head-map.pending').count(), 0);
+        }
+      });
+    } finally {
+      await server.close();
+    }
+  },
+);
+
+test('a mean can be chosen before a prompt is, or it is said why there is none', both, () =>
+  withViewer(async (viewer) => {
+    const { page } = viewer;
+    await viewer.open([packedMaps()], '#v=1&s=head&h=1.7&pf=tokens:18');
+    await page.getByRole('button', { name: 'Mean of 7 maps' }).waitFor();
+    await page.getByRole('combobox', { name: 'Over prompts' }).selectOption('mean');
+    await page.locator('.bottom', { hasText: 'mean of 7 prompts' }).waitFor();
+    same(await cells(viewer, 18), expected(several(), '1.7', 18).mean, 'chosen');
+    // So an address shows that asks for a spread and names no prompt.
+    await goto(viewer, '#v=1&s=head&h=1.7&pf=tokens:18&pm=sd', /sd of 7 prompts/);
+    same(await cells(viewer, 18), expected(several(), '1.7', 18).sd, 'address');
+    await viewer.open([packedMaps()], '#v=1&s=head&h=1.7');
+    await page.getByRole('combobox', { name: 'Over prompts' }).selectOption('mean');
+    const note = page.locator('.banner[role=status]');
+    await note.filter({ hasText: 'The 8 prompts found do not have the same number' }).waitFor();
+  }),
+);

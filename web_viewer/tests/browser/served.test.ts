@@ -5,7 +5,15 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { withViewer } from '../support/browser';
-import { capture, folder, verdict, storedCell, without, writeMaps } from '../support/fixtures';
+import {
+  capture,
+  folder,
+  several,
+  verdict,
+  storedCell,
+  without,
+  writeMaps,
+} from '../support/fixtures';
 import { withServer } from '../support/server';
 
 test('the served page reads by ranges and keeps to its policy', { skip: without('command') }, () =>
@@ -45,6 +53,43 @@ test('a page opens every file that its server lists', { skip: without('command')
       },
     );
   }),
+);
+
+test(
+  'while the file that the address names is to come, no other one stands in its place',
+  { skip: without('command') },
+  () =>
+    withViewer(async (viewer) => {
+      const { page } = viewer;
+      const files = { 'run.h5': capture(), 'verdict.h5': verdict(), 'later.h5': several() };
+      let answer = () => {};
+      let answers = Promise.resolve();
+      await page.route('**/files/2', (route) => answers.then(() => route.continue()));
+      for (const field of ['fi', 'file']) {
+        await withServer({ files, listed: true }, async (server) => {
+          answers = new Promise<void>((resolve) => (answer = resolve));
+          await viewer.goto(`${server.url}#v=1&s=head&h=1.7&${field}=later.h5`);
+          await page.waitForFunction(() => window.__attnscope.state().files.length === 2);
+          await page.getByText('Opening later.h5 …').waitFor();
+          assert.equal(await page.locator('.tabs, .head-screen, .prompt-text').count(), 0);
+          assert.equal(await page.locator('.link-words').count(), 0);
+          answer();
+          await viewer.heads();
+          assert.equal(
+            await page.getByRole('combobox', { name: 'File' }).first().inputValue(),
+            'later.h5',
+          );
+          assert.equal((await viewer.state()).screen, 'head');
+        });
+      }
+      // What cannot be opened is waited for no longer, and another file is shown and said to be.
+      const faulty = { 'later.h5': 'permission denied' };
+      const two = { 'run.h5': capture(), 'verdict.h5': verdict() };
+      await withServer({ files: two, faulty, listed: true }, async (server) => {
+        await viewer.goto(`${server.url}#v=1&s=head&h=1.7&fi=later.h5`);
+        await page.getByText('later.h5 is not open; this is run.h5.').waitFor();
+      });
+    }),
 );
 
 test('a server that lists nothing shows the welcome page, with the demo', () =>
