@@ -276,40 +276,42 @@ export function HeadScatter() {
     storedCorrelation(effects, column, chosenMethod.value) ?? shownCorrelation(effects, column);
   return (
     <section class="scatter" aria-label="Statistic against effect">
+      <div class="plot">
+        <Canvas
+          draw={draw}
+          label={`${column.label} against effect. ${words}`}
+          onWheel={(event) => {
+            event.preventDefault();
+            const factor = Math.exp(event.deltaY * WHEEL_SPEED);
+            const next = zoomRange(range.value, valueOf(offsetOf(event)), factor, all.value);
+            closer.value = next === all.value ? null : next;
+          }}
+          onDblClick={() => (closer.value = null)}
+          onPointerDown={(event) => {
+            event.currentTarget.setPointerCapture(event.pointerId);
+            const pans = closer.value !== null && !event.shiftKey;
+            start.value = { ...offsetOf(event), pans, range: range.value };
+          }}
+          onPointerMove={move}
+          onPointerUp={release}
+          onPointerLeave={() => {
+            hovered.value = -1;
+            pointer.value = null;
+          }}
+        ></Canvas>
+        {pointer.value && hovered.value >= 0 && !start.value && (
+          <HeadTip
+            index={hovered.value}
+            {...pointer.value}
+            room={size.value}
+            all={points.value.all}
+          />
+        )}
+      </div>
+      <Legend effects={effects} />
       <p class="small">
         {promptsWordsOf(points.value.all ? 'all' : 'measured')} {words}
       </p>
-      <Canvas
-        draw={draw}
-        label={`${column.label} against effect. ${words}`}
-        onWheel={(event) => {
-          event.preventDefault();
-          const factor = Math.exp(event.deltaY * WHEEL_SPEED);
-          const next = zoomRange(range.value, valueOf(offsetOf(event)), factor, all.value);
-          closer.value = next === all.value ? null : next;
-        }}
-        onDblClick={() => (closer.value = null)}
-        onPointerDown={(event) => {
-          event.currentTarget.setPointerCapture(event.pointerId);
-          const pans = closer.value !== null && !event.shiftKey;
-          start.value = { ...offsetOf(event), pans, range: range.value };
-        }}
-        onPointerMove={move}
-        onPointerUp={release}
-        onPointerLeave={() => {
-          hovered.value = -1;
-          pointer.value = null;
-        }}
-      ></Canvas>
-      {pointer.value && hovered.value >= 0 && !start.value && (
-        <HeadTip
-          index={hovered.value}
-          {...pointer.value}
-          room={size.value}
-          all={points.value.all}
-        />
-      )}
-      <Legend effects={effects} />
     </section>
   );
 }

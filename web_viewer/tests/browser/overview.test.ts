@@ -329,3 +329,43 @@ test(
       await page.locator('.tests').waitFor({ state: 'detached' });
     }),
 );
+
+test(
+  'the scatter is seen whole, with its legend, whatever the first look says',
+  { skip: without('command') },
+  () =>
+    withViewer(async (viewer) => {
+      const { page } = viewer;
+      const bottom = async (place: string) => {
+        const box = await page.locator(place).boundingBox();
+        return box!.y + box!.height;
+      };
+      for (const files of [
+        [capture(), verdict()],
+        [several(), verdict()],
+        [packed(), verdict()],
+      ]) {
+        for (const head of ['', '&h=3.5']) {
+          await viewer.open(files, `#v=1${head}`);
+          await page.locator('.legend', { hasText: /band/ }).waitFor();
+          await page
+            .locator(head ? '.selected' : '.first-look .chip')
+            .first()
+            .waitFor();
+          const where = `${files[0]} ${head}`;
+          assert.ok((await bottom('.legend')) <= (await bottom('aside')), where);
+          assert.ok((await bottom('.scatter canvas')) <= (await bottom('.legend')), where);
+          // What is said of a dot stands beside it.
+          const canvas = (await page.locator('.scatter canvas').boundingBox())!;
+          for (let y = 10; y < canvas.height - 40; y += 3) {
+            await page.mouse.move(canvas.x + 90, canvas.y + y);
+            if (!(await page.locator('.scatter .tip').count())) continue;
+            const tip = (await page.locator('.scatter .tip').boundingBox())!;
+            const [above, below] = [canvas.y + y - tip.y - tip.height, tip.y - canvas.y - y];
+            const gap = Math.max(above, below);
+            assert.ok(gap > 0 && gap < 20, `${where}: the tip is ${gap} from the pointer`);
+          }
+        }
+      }
+    }),
+);

@@ -120,7 +120,7 @@ test('the rank correlation is that of the file and of the report, and says its p
     for (const method of [0, 1, 2]) {
       const [tau, low, high, p, n, all, measured] = h5py<number[]>(RANK, path, String(method));
       await goTo(viewer, `#v=1&m=${method}&st=verdict_attention_mass`);
-      const words = page.locator('.scatter p').first();
+      const words = page.locator('.scatter p').last();
       await words.getByText(`n = ${n} heads`).waitFor();
       const text = await words.innerText();
       const found = /τ-b (\S+) \[(\S+), (\S+)\], p = (\S+),/.exec(text)!;

@@ -17,7 +17,7 @@ const VIEWS: Record<string, string> = {
   tray: '#v=1&s=head&h=3.1&p=p000003&tray=3.1,0.2,1.7',
   lines: '#v=1&s=head&h=3.1&p=p000003&w=lines',
   text: '#v=1&s=head&h=3.1&p=p000003&w=text&q=17&j=10,11',
-  compare: '#v=1&s=compare&h=3.1&vs=0:p000000:1.7',
+  compare: '#v=1&s=compare&h=3.1&vs=several.h5:p000000:1.7',
   causal: '#v=1&s=causal',
   patching: '#v=1&s=causal&e=patch_layer_pos',
   lens: '#v=1&s=lens',
@@ -46,6 +46,7 @@ for (const [width, height, dark] of [
             return [scrollWidth - clientWidth, scrollHeight - clientHeight];
           });
           assert.deepEqual(overflow, [0, 0], `${view} needs no scrolling of the page`);
+          assert.equal(await page.locator('.link-words').count(), 0, `${view} is what is shown`);
           if (await page.locator('.toolbar').count()) {
             assert.equal(await viewer.toolbarLines(), 1, `${view} has its controls on one line`);
           }
