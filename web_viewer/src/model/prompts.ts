@@ -6,29 +6,95 @@ export interface PromptRows {
   columns: Readonly<Record<string, readonly string[]>>;
 }
 
-/** What `name:value` asks for, where there is a column of that name: exactly this value of it. */
-function askedOf({ columns }: PromptRows, word: string): ((at: number) => boolean) | null {
-  const [, asked, value] = /^(.+?):(.+)$/.exec(word) ?? [];
-  const name = Object.keys(columns).find((column) => column.toLowerCase() === asked);
-  const column = name === undefined ? undefined : columns[name];
-  if (!column) return null;
-  return (at) => column[at]?.toLowerCase() === value;
+type Test = (at: number) => boolean;
+
+const COMPARISONS: Record<string, (a: number, b: number) => boolean> = {
+  '<': (a, b) => a < b,
+  '>': (a, b) => a > b,
+  '<=': (a, b) => a <= b,
+  '>=': (a, b) => a >= b,
+};
+
+/** `name:value`, `name>number` and the like; null for any other word. */
+function conditionOf(word: string): { name: string; sign: string; value: string } | null {
+  const [, name, sign, value] = /^([^:<>=!]+)(:|<=|>=|!=|<|>|=)(.+)$/.exec(word) ?? [];
+  return name === undefined ? null : { name, sign: sign!, value: value! };
 }
 
-/** Indices of prompts that contain every word, in their text or in any column; `tokens:18` asks
- *  for a value of one column. */
+/** The column of a name, in whatever case. */
+const columnOf = ({ columns }: PromptRows, wanted: string): readonly string[] | undefined =>
+  columns[Object.keys(columns).find((name) => name.toLowerCase() === wanted) ?? ''];
+
+const numberOf = (text: string | undefined): number =>
+  text?.trim() ? Number(text.replace('−', '-')) : NaN;
+
+/** What a condition asks for, where there is a column of that name. */
+function askedOf(rows: PromptRows, word: string): Test | null {
+  const asked = conditionOf(word);
+  const column = asked && columnOf(rows, asked.name);
+  if (!asked || !column) return null;
+  const { sign, value } = asked;
+  const compare = COMPARISONS[sign];
+  if (compare) return (at) => compare(numberOf(column[at]), numberOf(value));
+  return (at) => (column[at]?.toLowerCase() === value) !== (sign === '!=');
+}
+
+/** A part of a search, and whether prompts that have it are left out. */
+interface Part {
+  text: string;
+  isQuoted: boolean;
+  isNot: boolean;
+}
+
+/** Words, with quotes around what belongs together and a `-` before what must not be there. */
+const partsOf = (wanted: string): Part[] =>
+  (wanted.toLowerCase().match(/(?:"[^"]*(?:"|$)|[^\s"])+/g) ?? [])
+    .map((word) => {
+      const isNot = word.length > 1 && word.startsWith('-');
+      const rest = isNot ? word.slice(1) : word;
+      return { text: rest.replaceAll('"', ''), isQuoted: rest.startsWith('"'), isNot };
+    })
+    .filter(({ text }) => text !== '');
+
+/** Indices of prompts that have every part of a search: words in their text or in any column,
+ *  `"several words"`, `-without`, and of one column `tokens:18` or `tokens>17`. */
 export function findPrompts(rows: PromptRows, wanted: string): number[] {
-  const words = wanted.toLowerCase().split(/\s+/).filter(Boolean);
   const columns = Object.values(rows.columns);
-  const exact = words.map((word) => askedOf(rows, word));
+  const parts = partsOf(wanted).map(({ text, isQuoted, isNot }) => {
+    const asked = isQuoted ? null : askedOf(rows, text);
+    return { text, asked, isNot };
+  });
   return rows.ids
     .map((_, at) => at)
     .filter((at) => {
-      if (words.length === 0) return true;
+      if (parts.length === 0) return true;
       const all = [rows.ids[at], rows.texts[at], ...columns.map((column) => column[at])];
       const haystack = all.join('\n').toLowerCase();
-      return words.every((word, i) => exact[i]?.(at) ?? haystack.includes(word));
+      const has = ({ text, asked }: { text: string; asked: Test | null }) =>
+        asked?.(at) ?? haystack.includes(text);
+      return parts.every((part) => has(part) !== part.isNot);
     });
+}
+
+/** Why a search cannot find what it seems to ask for; empty where nothing is wrong. */
+export function searchNote(rows: PromptRows, wanted: string): string {
+  for (const { text, isQuoted } of partsOf(wanted)) {
+    const asked = isQuoted ? null : conditionOf(text);
+    if (!asked) continue;
+    const column = columnOf(rows, asked.name);
+    if (!column) {
+      const known = Object.keys(rows.columns).join(', ');
+      return `No column is called “${asked.name}”${known && `; there are ${known}`}.`;
+    }
+    if (!COMPARISONS[asked.sign]) continue;
+    if (Number.isNaN(numberOf(asked.value))) {
+      return `After ${asked.name}${asked.sign} a number is expected.`;
+    }
+    if (column.every((value) => Number.isNaN(numberOf(value)))) {
+      return `The column ${asked.name} has no numbers to compare.`;
+    }
+  }
+  return '';
 }
 
 const collator = new Intl.Collator('en', { numeric: true });
@@ -81,18 +147,17 @@ export function meansOver(values: Float32Array, prompts: number, chosen: readonl
   };
 }
 
-/** Prompts with the largest values of one entry, at most `limit`. */
+/** Those of some prompts that have the largest values of one entry, at most `limit`. */
 export function topPrompts(
   values: Float32Array,
   prompts: number,
   entry: number,
+  chosen: readonly number[],
   limit: number,
 ): { prompt: number; value: number }[] {
   const size = prompts === 0 ? 0 : values.length / prompts;
-  return Array.from({ length: prompts }, (_, prompt) => ({
-    prompt,
-    value: values[prompt * size + entry] ?? NaN,
-  }))
+  return chosen
+    .map((prompt) => ({ prompt, value: values[prompt * size + entry] ?? NaN }))
     .filter(({ value }) => !Number.isNaN(value))
     .sort((a, b) => b.value - a.value || a.prompt - b.prompt)
     .slice(0, limit);

@@ -4,7 +4,7 @@ import { nameOf, type Column } from '../model/heads';
 import { countWords } from '../model/effect_prompts';
 import { labelsOf } from '../model/labels';
 import { short } from '../model/numbers';
-import { topPrompts } from '../model/prompts';
+import { findPrompts, topPrompts } from '../model/prompts';
 import { withoutRows } from '../model/statistics';
 import { safeText } from '../model/tokens';
 import { chosenPrompts } from '../state/effect_prompts';
@@ -114,9 +114,11 @@ function TopPrompts() {
   const which = stats.names.indexOf(column.id);
   if (layer < 0 || which < 0) return null;
   const entry = (layer * stats.width + head.head) * stats.names.length + which;
-  const list = topPrompts(stats.values, stats.prompts, entry, TOP_PROMPTS);
+  const found = findPrompts(rows, view.promptFilter.value);
+  const list = topPrompts(stats.values, stats.prompts, entry, found, TOP_PROMPTS);
+  const of = found.length < rows.ids.length ? `, of the ${found.length} found` : '';
   return (
-    <Fold title={`Prompts with most ${column.label}`}>
+    <Fold title={`Prompts with most ${column.label}${of}`}>
       <table class="bars">
         <tbody>
           {list.map(({ prompt: at, value }) => (

@@ -2,6 +2,7 @@
 
 import { captureCommand } from '../model/commands';
 import { modelName } from '../model/join';
+import { searchNote } from '../model/prompts';
 import { safeText } from '../model/tokens';
 import { WHOLE_MAP } from '../state/hash';
 import { promptTable, promptStats, shownPrompts, showsMeans } from '../state/prompts';
@@ -11,6 +12,8 @@ import { Check, Pick, Snippet } from '../ui/controls';
 import { useVisibleRows } from '../ui/visible_rows';
 
 const ROW = 44;
+const SEARCH =
+  'Words that a text or a column contains, all of them; "a phrase"; -word for prompts without it; tokens:18 for a value of one column, and of numbers tokens>17, tokens<=18';
 
 export function PromptsDrawer() {
   const shown = shownPrompts.value;
@@ -20,6 +23,7 @@ export function PromptsDrawer() {
   const columns = Object.keys(rows.columns).filter((name) => rows.columns[name]!.some(Boolean));
   const current = prompt.value?.id;
   const run = mainRun.value!;
+  const note = shown.length === 0 ? searchNote(rows, view.promptFilter.value) : '';
   const noMaps = prompt.value && stack.value && stack.value.maps.length === 0;
   const details = (at: number) =>
     columns
@@ -45,7 +49,7 @@ export function PromptsDrawer() {
           type="search"
           placeholder="words in text or columns"
           aria-label="Search prompts"
-          title="Words that a text or a column contains; tokens:18 finds a value of one column"
+          title={SEARCH}
           value={view.promptFilter.value}
           onInput={(event) => {
             adjust({ promptFilter: event.currentTarget.value });
@@ -66,6 +70,9 @@ export function PromptsDrawer() {
           onPick={(promptSort) => choose({ promptSort })}
         />
       </div>
+      <p class="small search-note" role="status">
+        {safeText(note, 300) || 'also: "a phrase", -without, tokens:18, tokens>17'}
+      </p>
       {promptStats.value && (
         <Check
           label="Overview: mean of the prompts found"

@@ -373,3 +373,19 @@ test('a mean can be chosen before a prompt is, or it is said why there is none',
     await note.filter({ hasText: 'The 8 prompts found do not have the same number' }).waitFor();
   }),
 );
+
+test('the list of prompts tells how to search, and heads the prompts of what it found', both, () =>
+  withViewer(async (viewer) => {
+    const { page } = viewer;
+    await viewer.open([several()], '#v=1&s=head&h=1.7&pd=1');
+    const note = page.locator('.search-note');
+    await note.filter({ hasText: 'tokens>17' }).waitFor();
+    assert.equal(await page.getByText(/^Prompts with most [^,]*$/).count(), 1);
+    await page.getByLabel('Search prompts').fill('token>18');
+    await note.filter({ hasText: 'No column is called “token”; there are tokens' }).waitFor();
+    await page.getByLabel('Search prompts').fill('tokens>18');
+    await page.locator('.drawer', { hasText: '1 of 8' }).waitFor();
+    await page.getByText(/^Prompts with most .*, of the 1 found$/).click();
+    assert.equal(await page.locator('aside .clip').count(), 1);
+  }),
+);

@@ -6,7 +6,13 @@ import { differencesOf } from '../../src/model/differences';
 import { labelsOf } from '../../src/model/labels';
 import { exact, short, signed, tabular } from '../../src/model/numbers';
 import { indexOf, indicesOf, pick, positionOf } from '../../src/model/positions';
-import { findPrompts, meansOver, sortPrompts, topPrompts } from '../../src/model/prompts';
+import {
+  findPrompts,
+  meansOver,
+  searchNote,
+  sortPrompts,
+  topPrompts,
+} from '../../src/model/prompts';
 import { csvField, npyHeader } from '../../src/state/export';
 import { rankCorrelation, ranks } from '../../src/model/rank';
 import { findTokens } from '../../src/model/search';
@@ -183,10 +189,11 @@ test('means over prompts leave out those where a statistic is undefined', () => 
   assert.deepEqual(Array.from(deviations), [2, NaN]);
   assert.deepEqual(Array.from(counts), [3, 1]);
   assert.deepEqual(Array.from(meansOver(values, 3, [1, 2]).means), [4, NaN]);
-  assert.deepEqual(topPrompts(values, 3, 0, 2), [
+  assert.deepEqual(topPrompts(values, 3, 0, [0, 1, 2], 2), [
     { prompt: 2, value: 5 },
     { prompt: 1, value: 3 },
   ]);
+  assert.deepEqual(topPrompts(values, 3, 0, [1], 2), [{ prompt: 1, value: 3 }]);
 });
 
 test('prompts are found by all words in any column, and ordered with numbers as numbers', () => {
@@ -208,6 +215,50 @@ test('prompts are found by all words in any column, and ordered with numbers as 
   assert.deepEqual(sortPrompts(rows, [0, 1, 2], '-n'), [0, 1, 2]);
   assert.deepEqual(sortPrompts(rows, [0, 2], 'text'), [2, 0]);
   assert.deepEqual(sortPrompts(rows, [2, 0], 'absent'), [2, 0]);
+});
+
+test('prompts are found by phrases, by what they lack and by numbers of a column', () => {
+  const rows = {
+    ids: ['p0', 'p1', 'p2'],
+    texts: ['Number 23, Lucy', '23 is a number', 'Lucy and n>9'],
+    columns: {
+      n: ['10', '9', ''],
+      subject: ['Lucy Ann', 'Tom', 'Lucy'],
+      'two words': ['', '', 'x'],
+    },
+  };
+  const cases: [string, number[]][] = [
+    ['number 23', [0, 1]],
+    ['"number 23"', [0]],
+    ['"number 2', [0]],
+    ['-lucy', [1]],
+    ['-"number 23" -tom', [2]],
+    ['-', []],
+    ['n>9', [0]],
+    ['n>=9', [0, 1]],
+    ['n<10', [1]],
+    ['N<=10 lucy', [0]],
+    ['n=9', [1]],
+    ['n!=9', [0, 2]],
+    ['-n:9', [0, 2]],
+    ['"n>9"', [2]],
+    ['subject:"lucy ann"', [0]],
+    ['subject:lucy', [2]],
+    ['""', [0, 1, 2]],
+  ];
+  for (const [wanted, found] of cases) assert.deepEqual(findPrompts(rows, wanted), found, wanted);
+  const notes: [string, RegExp | null][] = [
+    ['tokens>17', /^No column is called “tokens”; there are n, subject, two words\.$/],
+    ['n>many', /^After n> a number is expected\.$/],
+    ['subject<3', /^The column subject has no numbers to compare\.$/],
+    ['n>1', null],
+    ['"m>1"', null],
+    ['lucy -n:9', null],
+  ];
+  for (const [wanted, words] of notes) {
+    if (words) assert.match(searchNote(rows, wanted), words);
+    else assert.equal(searchNote(rows, wanted), '');
+  }
 });
 
 test('NumPy reads what is exported', { skip: without('python') }, () => {
