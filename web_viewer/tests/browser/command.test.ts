@@ -87,7 +87,11 @@ test(
       withCommand([capture(), verdict()], async (address) => {
         const hash = '#v=1&s=head&fi=run.h5&h=0.1&q=5';
         const shown = address.split('?')[0] + hash;
-        const isShown = () => viewer.page.waitForURL(shown).then(() => viewer.value(5, 2));
+        const isShown = async () => {
+          await viewer.page.waitForURL(shown);
+          await viewer.heads();
+          return viewer.value(5, 2);
+        };
         await viewer.goto(address + hash);
         assert.equal(await isShown(), storedCell(capture(), '0.1', 5, 2));
         await withOtherSite(viewer, `<a href="${address}${hash}">here</a>`, async (site) => {
