@@ -22,6 +22,9 @@ export const byPlace = (shown: string): string =>
 /** Of a map: `what` the address asks of it. */
 export const absentCells = (what: string): string => `The map on screen has no ${what}.`;
 
+/** The same where no map is on screen. */
+export const absentTokens = (what: string): string => `The prompt has no ${what}.`;
+
 export const otherWindow = (zoom: readonly number[]): string =>
   `The map on screen does not reach as far as the window of the link (${zoom.join(',')}).`;
 

@@ -104,6 +104,14 @@ test('cells, windows and heads of an address that are not there are named', both
     await viewer.value(3, 3);
     const cases: [string, RegExp][] = [
       ['s=head&h=1.7&at=40,3', /^The map on screen has no query 40 with key 3\./],
+      ['s=head&h=1.7&w=lines&at=40,3', /^The prompt has no query 40 with key 3\./],
+      ['s=head&h=1.7&w=text&at=3,40', /^The prompt has no query 3 with key 40\./],
+      ...['overview', 'causal', 'lens', 'file'].flatMap((screen): [string, RegExp][] => [
+        [`s=${screen}&h=1.7&at=99,99`, /^The prompt has no query 99 with key 99\./],
+        [`s=${screen}&h=1.7&q=3,40`, /^The prompt has no query 40\./],
+        [`s=${screen}&h=1.7&j=2,41`, /^The prompt has no key 41\./],
+        [`s=${screen}&h=1.7&z=1e9,2,3,3`, /^The prompt has no window 1000000000,2,3,3\./],
+      ]),
       ['s=head&h=1.7&q=3,40', /^The map on screen has no query 40\./],
       ['s=head&h=1.7&j=2,41', /^The map on screen has no key 41\./],
       [
