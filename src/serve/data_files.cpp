@@ -35,6 +35,14 @@ std::string etag_of(const struct stat& info) {
   return text.data();
 }
 
+std::vector<fs::path> absolute_paths(const std::vector<std::string>& paths) {
+  std::vector<fs::path> absolute;
+  for (const std::string& path : paths) {
+    absolute.push_back(fs::absolute(path).lexically_normal());
+  }
+  return absolute;
+}
+
 // The last `parts` parts of a path: "b/run.h5".
 std::string ending(const fs::path& path, std::size_t parts) {
   std::vector<std::string> all;
@@ -76,7 +84,9 @@ std::size_t DataFile::read(std::uint64_t offset, char* out, std::size_t bytes) c
 }
 
 DataFiles::DataFiles(std::vector<std::string> paths)
-    : paths_(std::move(paths)), names_(distinct_names(paths_)) {}
+    : paths_(std::move(paths)), names_(distinct_names(paths_)) {
+  for (const fs::path& path : absolute_paths(paths_)) absolute_.push_back(path.string());
+}
 
 std::shared_ptr<const DataFile> DataFiles::open(std::size_t index) const {
   return std::make_shared<const DataFile>(paths_.at(index));
@@ -89,7 +99,7 @@ std::string DataFiles::list_json() const {
       list.push_back({{"name", names_[i]},
                       {"url", "files/" + std::to_string(i)},
                       {"size", open(i)->size()},
-                      {"path", fs::absolute(paths_[i]).lexically_normal().string()}});
+                      {"path", absolute_[i]}});
     } catch (const Error& error) {
       list.push_back({{"name", names_[i]}, {"error", error.detail().what}});
     }
@@ -99,12 +109,10 @@ std::string DataFiles::list_json() const {
 }
 
 std::vector<std::string> distinct_names(const std::vector<std::string>& paths) {
-  std::vector<fs::path> absolute;
+  const std::vector<fs::path> absolute = absolute_paths(paths);
   std::size_t deepest = 1;
-  for (const std::string& path : paths) {
-    absolute.push_back(fs::absolute(path).lexically_normal());
-    const fs::path& last = absolute.back();
-    deepest = std::max<std::size_t>(deepest, std::distance(last.begin(), last.end()));
+  for (const fs::path& path : absolute) {
+    deepest = std::max<std::size_t>(deepest, std::distance(path.begin(), path.end()));
   }
   std::vector<std::string> names(paths.size());
   for (std::size_t i = 0; i < paths.size(); ++i) {

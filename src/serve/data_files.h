@@ -46,6 +46,7 @@ class DataFiles {
 
  private:
   std::vector<std::string> paths_;
+  std::vector<std::string> absolute_;
   std::vector<std::string> names_;
 };
 
