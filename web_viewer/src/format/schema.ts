@@ -22,6 +22,9 @@ export const PROMPT_NAME = /^p\d{6}$/;
 /** Name of a prompt by its number; prompts of the packed layout have no groups but are called alike. */
 export const packedId = (index: number): string => `p${String(index).padStart(6, '0')}`;
 
+/** The number of a prompt, which is its row in the packed layout. */
+export const packedRow = (id: string): number => Number(id.slice(1));
+
 export type SchemaAnswer =
   | { kind: 'ours'; major: number; minor: number }
   | { kind: 'newer'; version: string }

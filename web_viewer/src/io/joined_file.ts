@@ -9,7 +9,7 @@ import type {
   NumberData,
   RunSummary,
 } from '../format/types';
-import { PROMPT_NAME, packedId } from '../format/schema';
+import { PROMPT_NAME, packedId, packedRow } from '../format/schema';
 import type { RequestOptions } from './client';
 import { IoError } from './errors';
 import type { Shard } from './parts';
@@ -89,7 +89,7 @@ export class JoinedFile implements RunReader {
     if (!this.#split) return [...this.#parts[0]!.summary.promptIds];
     return this.#parts.flatMap(({ summary }, part) =>
       summary.promptIds.map((id, at) =>
-        packedId(this.#begins[part]! + (this.#packed ? Number(id.slice(1)) : at)),
+        packedId(this.#begins[part]! + (this.#packed ? packedRow(id) : at)),
       ),
     );
   }

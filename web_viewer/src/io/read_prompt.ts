@@ -1,7 +1,7 @@
 /** One prompt of a file: tokens, statistics of its heads, and which maps are stored. */
 
 import { arrayFault, mapFault } from '../format/shapes';
-import { STACKS, parsePatternName, type StackName } from '../format/schema';
+import { STACKS, packedRow, parsePatternName, type StackName } from '../format/schema';
 import type {
   Attributes,
   MapInfo,
@@ -219,7 +219,7 @@ async function packedPlace(
 ): Promise<{ row: number; tokens: TokenRows } | null> {
   const offsets = await file.describe('/offsets');
   if (!offsets) return null;
-  const row = Number(id.slice(1));
+  const row = packedRow(id);
   const { values } = await file.numbers('/offsets', { start: [row], count: [2] });
   const [begin, end] = [values[0] ?? 0, values[1] ?? 0];
   if (begin < 0 || end < begin) {
@@ -254,7 +254,7 @@ export async function readSides(file: Reading, id: string): Promise<Sided> {
 async function readText(file: Reading, id: string): Promise<string> {
   const own = await orAbsent(file.texts(`/prompts/${id}/text`));
   if (own) return own[0] ?? '';
-  const row = { start: [Number(id.slice(1))], count: [1] };
+  const row = { start: [packedRow(id)], count: [1] };
   return (await orAbsent(file.texts('/prompts/text', row)))?.[0] ?? '';
 }
 
@@ -452,7 +452,7 @@ async function readPackedStack(
   return {
     ...packed.shared,
     statNames: packed.names,
-    headStats: Float32Array.from(await packed.read(Number(id.slice(1)), 1)),
+    headStats: Float32Array.from(await packed.read(packedRow(id), 1)),
     overview: null,
     rowStatNames: [],
     topCount: 0,

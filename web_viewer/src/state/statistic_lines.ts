@@ -1,5 +1,6 @@
 /** Python that reads the numbers of all heads that are on screen, from wherever they are stored. */
 
+import { packedRow } from '../format/schema';
 import { h5pyResult, h5pyStatistic } from '../model/commands';
 import { findPrompts } from '../model/prompts';
 import { intervalsOf } from '../model/results';
@@ -64,7 +65,7 @@ export function statisticLines(): string | null {
     const origin = file.origin(`/prompts/${id}/attention/${name}/head_stats`);
     return h5pyStatistic(origin.file, origin.path, column.id, null);
   }
-  const origin = file.origin(`/packed/attention/${name}/head_stats`, Number(id.slice(1)));
+  const origin = file.origin(`/packed/attention/${name}/head_stats`, packedRow(id));
   return h5pyStatistic(origin.file, origin.path, column.id, origin.row ?? null);
 }
 
