@@ -5,24 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { withViewer, type ComparedCell, type Viewer } from '../support/browser';
 import { capture, command, folder, h5py, half, several, without } from '../support/fixtures';
-
-interface Stored {
-  tokens: string[];
-  map: number[][];
-}
-
-/** Tokens and one map of a prompt, as h5py reads them. */
-const stored = (path: string, prompt: string, layer: number, head: number): Stored =>
-  h5py<Stored>(
-    `with h5py.File(sys.argv[1]) as f:
-    p = f["prompts"][sys.argv[2]]
-    m = p["cache"]["blocks.%s.attn.hook_pattern" % sys.argv[3]][int(sys.argv[4])]
-    print(json.dumps({"tokens": [t.decode() for t in p["tokens/text"][:]], "map": m.astype("f8").tolist()}))`,
-    path,
-    prompt,
-    String(layer),
-    String(head),
-  );
+import { storedMap, tokenName } from '../support/stored_map';
 
 /** Length of the longest common subsequence of two lists, by the table of all prefixes. */
 const commonLength = (a: readonly string[], b: readonly string[]): number =>
@@ -56,7 +39,7 @@ test(
   { skip: without('command', 'python') },
   () =>
     withViewer(async (viewer) => {
-      const [a, b] = [stored(several(), 'p000000', 1, 7), stored(several(), 'p000005', 2, 4)];
+      const [a, b] = [storedMap(several(), 'p000000', 1, 7), storedMap(several(), 'p000005', 2, 4)];
       await viewer.open([several()], '#v=1&s=compare&p=p000000&h=1.7&vs=0:p000005:2.4&al=tokens');
       const cells = await compared(viewer);
       const pairs = cells.filter(([cell]) => cell!.query[0]! >= 0 && cell!.query[1]! >= 0);
@@ -100,7 +83,7 @@ function alike(path: string): [string, string] {
     'with h5py.File(sys.argv[1]) as f: print(json.dumps(sorted(f["prompts"])))',
     path,
   );
-  const texts = ids.map((id) => stored(path, id, 0, 0).tokens);
+  const texts = ids.map((id) => storedMap(path, id, 0, 0).tokens);
   for (const [i, a] of texts.entries()) {
     const j = texts.findIndex(
       (b, at) => at > i && b.length === a.length && b.join('|') !== a.join('|'),
@@ -117,7 +100,7 @@ test(
     withViewer(async (viewer) => {
       const { page } = viewer;
       const [first, second] = alike(several());
-      const [a, b] = [stored(several(), first, 1, 7), stored(several(), second, 1, 7)];
+      const [a, b] = [storedMap(several(), first, 1, 7), storedMap(several(), second, 1, 7)];
       await viewer.open(
         [several()],
         `#v=1&s=compare&p=${first}&h=1.7&vs=several.h5::${second}:1.7`,
@@ -146,10 +129,9 @@ test(
         await page.mouse.move(box.x + box.width * 0.3, box.y + box.height * y);
         if ((await said.innerText()).startsWith(`query ${differ} `)) break;
       }
-      const label = (token: string) => token.replace(/^ /, '·');
       assert.ok(
         (await said.innerText()).startsWith(
-          `query ${differ} ${label(a.tokens[differ]!)} / ${differ} ${label(b.tokens[differ]!)} → key`,
+          `query ${differ} ${tokenName(a.tokens[differ]!)} / ${differ} ${tokenName(b.tokens[differ]!)} → key`,
         ),
         await said.innerText(),
       );
@@ -167,7 +149,7 @@ test(
   () =>
     withViewer(async (viewer) => {
       const { page } = viewer;
-      const [a, b] = [stored(several(), 'p000000', 1, 7), stored(several(), 'p000001', 1, 7)];
+      const [a, b] = [storedMap(several(), 'p000000', 1, 7), storedMap(several(), 'p000001', 1, 7)];
       await viewer.open([several()], '#v=1&s=compare&p=p000000&h=1.7&vs=0:p000001:1.7&al=position');
       await compared(viewer);
       const read = async (panel: number) => {
@@ -217,7 +199,7 @@ test('what a diff found opens the maps of both files', { skip: without('command'
     assert.ok((await line.locator('.chip').count()) > 1);
     assert.match(await status(viewer), /A is of run\.h5 now, B of half\.h5\./);
     const [layer, head] = name!.split('.').map(Number);
-    const [a, b] = files.map((file) => stored(file, 'p000000', layer!, head!).map);
+    const [a, b] = files.map((file) => storedMap(file, 'p000000', layer!, head!).map);
     const cells = await compared(viewer);
     let most = 0;
     cells.forEach((row, q) =>

@@ -3,27 +3,9 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { withViewer, type Viewer } from '../support/browser';
 import { csvOf, h5py, lens, numpy, pieces, several, verdict, without } from '../support/fixtures';
+import { storedMap, tokenName, type Stored } from '../support/stored_map';
 
 const both = { skip: without('command', 'python') };
-
-interface Stored {
-  tokens: string[];
-  map: number[][];
-}
-
-const stored = (path: string, prompt: string, layer: number, head: number): Stored =>
-  h5py<Stored>(
-    `with h5py.File(sys.argv[1]) as f:
-    p = f["prompts"][sys.argv[2]]
-    m = p["cache"]["blocks.%s.attn.hook_pattern" % sys.argv[3]][int(sys.argv[4])]
-    print(json.dumps({"tokens": [t.decode() for t in p["tokens/text"][:]], "map": m.astype("f8").tolist()}))`,
-    path,
-    prompt,
-    String(layer),
-    String(head),
-  );
-
-const label = (token: string) => token.replace(/^ /, '·');
 
 /** The file that a key writes, or what is said instead. */
 async function pressed(viewer: Viewer, key: string): Promise<string> {
@@ -40,7 +22,7 @@ async function pressed(viewer: Viewer, key: string): Promise<string> {
 
 test('a comparison is written as tables of A, B and their difference, in the window', both, () =>
   withViewer(async (viewer) => {
-    const [a, b] = [stored(several(), 'p000000', 1, 7), stored(several(), 'p000005', 2, 4)];
+    const [a, b] = [storedMap(several(), 'p000000', 1, 7), storedMap(several(), 'p000005', 2, 4)];
     const address = '#v=1&s=compare&p=p000000&h=1.7&vs=several.h5::p000005:2.4';
     // By position, a part.
     await viewer.open([several()], `${address}&al=position&z=1,2,4,5`);
@@ -66,8 +48,8 @@ test('a comparison is written as tables of A, B and their difference, in the win
     );
     const named = (at: number) =>
       a.tokens[at] === b.tokens[at]
-        ? label(a.tokens[at]!)
-        : `${label(a.tokens[at]!)} / ${label(b.tokens[at]!)}`;
+        ? tokenName(a.tokens[at]!)
+        : `${tokenName(a.tokens[at]!)} / ${tokenName(b.tokens[at]!)}`;
     assert.deepEqual(
       title!.slice(2),
       [1, 2, 3, 4].map((at) => `${at} ${named(at)}`),
@@ -84,7 +66,7 @@ test('a comparison is written as tables of A, B and their difference, in the win
     const rowsA = linesA.filter(([at]) => at !== '');
     assert.deepEqual(
       rowsA.map(([at, token]) => `${at} ${token}`),
-      a.tokens.map((token, at) => `${at} ${label(token)}`),
+      a.tokens.map((token, at) => `${at} ${tokenName(token)}`),
     );
     const columns = titleA!.flatMap((text, at) => (at > 1 && text !== '' ? [at] : []));
     assert.equal(columns.length, a.tokens.length);
@@ -100,7 +82,7 @@ test('a comparison is written as tables of A, B and their difference, in the win
 
 test('a comparison as a picture has its three panels, each with its own tokens', both, () =>
   withViewer(async (viewer) => {
-    const [a, b] = [stored(several(), 'p000000', 1, 7), stored(several(), 'p000005', 1, 7)];
+    const [a, b] = [storedMap(several(), 'p000000', 1, 7), storedMap(several(), 'p000005', 1, 7)];
     await viewer.open(
       [several()],
       '#v=1&s=compare&p=p000000&h=1.7&vs=several.h5::p000005:1.7&al=tokens&z=0,0,9,9',
@@ -113,7 +95,7 @@ test('a comparison as a picture has its three panels, each with its own tokens',
     assert.match(svg, />A − B<\/text>/);
     const count = (token: string) =>
       [...svg.matchAll(/>([^<>]*)<\/text>/g)].filter(
-        ([, text]) => text === label(token).replaceAll('&', '&amp;'),
+        ([, text]) => text === tokenName(token).replaceAll('&', '&amp;'),
       ).length;
     // A token of one text alone stands at a row and a column of one panel.
     const only = a.tokens
@@ -287,7 +269,7 @@ test('a lens is written with every choice of every cell, and drawn as it is show
       stored.prob[s]![p]!.forEach((prob, c) => {
         assert.equal(Number(line[at(`probability ${c + 1}`)]), prob);
         if (/^ ?[a-z]+$/i.test(stored.text[s]![p]![c]!)) {
-          assert.equal(line[at(`choice ${c + 1}`)], label(stored.text[s]![p]![c]!));
+          assert.equal(line[at(`choice ${c + 1}`)], tokenName(stored.text[s]![p]![c]!));
         }
       });
     });

@@ -110,16 +110,21 @@ test('a head in the louder half is not called quiet, nor one in the quieter half
   );
 });
 
-test('of heads picked among many the interval is quoted that holds for all of them', () => {
-  const data = experiment(false);
+/** Intervals that hold for all heads at once. */
+function addWiderIntervals({ numbers }: ReturnType<typeof experiment>): void {
   const wider = (values: number[]) => ({
     shape: [1, 2, 2],
     dtype: 'f64' as const,
     values: Float64Array.from(values),
   });
+  numbers.ci_sim_low = wider([-0.2, -3.5, -0.1, NaN]);
+  numbers.ci_sim_high = wider([0.2, -0.5, 0.7, NaN]);
+}
+
+test('of heads picked among many the interval is quoted that holds for all of them', () => {
+  const data = experiment(false);
   // Heads 0.0, 0.1 and 2.0; all at once 2.0 may have no effect, by itself it has one.
-  data.numbers.ci_sim_low = wider([-0.2, -3.5, -0.1, NaN]);
-  data.numbers.ci_sim_high = wider([0.2, -0.5, 0.7, NaN]);
+  addWiderIntervals(data);
   data.numbers.effect!.values[2] = 1;
   const named = () => namedHeads(tableWith(data), headEffects(data), 0, ONE_TEXT).slice(0, 2);
   const [loud, quiet] = named();
@@ -130,7 +135,7 @@ test('of heads picked among many the interval is quoted that holds for all of th
   );
   assert.match(quiet!.note, /a quarter of the strongest/);
   // An effect that stands out among all of them fits as well, if it is that large.
-  data.numbers.ci_sim_low.values[2] = 0.4;
+  data.numbers.ci_sim_low!.values[2] = 0.4;
   const wanted = tableWith(data).columns.get('norm_weighted')!.values;
   assert.equal(named()[1]!.head, wanted[2]! < wanted[1]! ? 2 : 1);
 });
@@ -395,13 +400,7 @@ test('results of any axes become grids with the names of the units', () => {
     'verdict: causal',
     '40 prompts',
   ]);
-  const wider = (values: number[]) => ({
-    shape: [1, 2, 2],
-    dtype: 'f64' as const,
-    values: Float64Array.from(values),
-  });
-  data.numbers.ci_sim_low = wider([-0.2, -3.5, -0.1, NaN]);
-  data.numbers.ci_sim_high = wider([0.2, -0.5, 0.7, NaN]);
+  addWiderIntervals(data);
   assert.deepEqual(describeUnit(data, grid, 1).slice(0, 2), [
     'effect −2 [−3.5, −0.5] (all at once)',
     '[−3, −1] (alone)',
