@@ -36,6 +36,19 @@ TEST(DistinctNames, AreAsShortAsTheyCanBe) {
   EXPECT_EQ(distinct_names({"/a/../b/run.h5", "/c/run.h5"}), (Names{"b/run.h5", "c/run.h5"}));
 }
 
+// The command that serves files again is run from any folder.
+TEST(DataFiles, AreListedByAbsolutePaths) {
+  const TempFolder folder;
+  const std::string whole = std::filesystem::canonical(folder.path()).string() + "/a/run.h5";
+  write(whole, "12345");
+  const auto relative = std::filesystem::relative(whole).parent_path() / "../a/run.h5";
+  ASSERT_TRUE(relative.is_relative());
+  const DataFiles files({relative.string()});
+  const auto list = nlohmann::json::parse(files.list_json()).at("files");
+  EXPECT_EQ(list[0].at("path"), whole);
+  EXPECT_EQ(list[0].at("size"), 5);
+}
+
 TEST(DataFiles, AreListedWithSizesOrWithWhatIsWrong) {
   const TempFolder folder;
   const std::string whole = folder.path() + "/a \"<b>.h5";
