@@ -1,0 +1,129 @@
+// File: tiled_attention.h
+// Attention of one layer for one prompt, in tiles: scores exist for a block of queries at a time,
+// and what is wanted of them (z, log-sum-exp, exact statistics, rows of chosen maps) is made while
+// they are in the cache. No [q k] array is held. Notation: h query head, g kv head, q query, k key,
+// d head dim; r = h / g query heads read one kv head.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "attnscope/kernels/attention_spec.h"
+#include "attnscope/kernels/attention_statistics.h"
+
+namespace attnscope {
+
+enum class Accumulate : std::uint8_t { no, yes };
+
+// c [m n] = a [m k]·b [k n], or c += a·b; row-major, `ld*` values from one row to the next.
+template <typename T>
+struct MatrixTask {
+  std::int64_t m = 0, n = 0, k = 0;
+  const T* a = nullptr;
+  std::int64_t lda = 0;
+  const T* b = nullptr;
+  std::int64_t ldb = 0;
+  T* c = nullptr;
+  std::int64_t ldc = 0;
+  Accumulate accumulate = Accumulate::no;
+};
+
+// Who multiplies is the caller's choice. Called from several threads at once.
+template <typename T>
+using MatrixProduct = void (*)(const MatrixTask<T>&);
+
+// Values of [position head d]: those of one head at one position lie side by side.
+template <typename T>
+struct HeadsView {
+  T* data = nullptr;
+  std::int64_t position_stride = 0;
+  std::int64_t head_stride = 0;
+
+  T* at(std::int64_t position, std::int64_t head) const {
+    return data + position * position_stride + head * head_stride;
+  }
+};
+
+// Finished rows of one head's pattern, as the tiles that are stored are made of them.
+template <typename T>
+struct PatternRows {
+  int head = 0;
+  int q_begin = 0;  // first query
+  int n_rows = 0;
+  int n_columns = 0;  // keys 0 … n_columns − 1 are given, hidden ones as 0; the rest is 0
+  const T* values = nullptr;  // [n_rows n_columns], row_stride values from row to row
+  std::int64_t row_stride = 0;
+};
+
+// Called from the thread that computes the head, with the rows of a head in ascending order, at
+// most kTiledPartQueries a call; every call but the last of a head starts and ends at a multiple of
+// that.
+template <typename T>
+class PatternConsumer {
+ public:
+  virtual ~PatternConsumer() = default;
+  virtual bool wants(int head) const = 0;
+  virtual void take(const PatternRows<T>& rows) = 0;
+};
+
+inline constexpr int kTiledPartQueries = 128;
+
+// Relative positions of Shaw et al. 2018: k_ij = k_j + key[clip(j − i)], and likewise for values.
+template <typename T>
+struct ShawTables {
+  int clip = 0;              // distances are cut to [−clip, clip]
+  const T* key = nullptr;    // [2·clip+1 d]
+  const T* value = nullptr;  // the same, or null
+};
+
+// What one run computes from. `first_query` is the position of query 0 among the keys (0 unless the
+// run starts in the middle).
+template <typename T>
+struct TiledAttentionInput {
+  const AttentionSpec* spec =
+      nullptr;  // sizes, scale, mask, window, soft-cap; softmax_mix must be 1
+  int n_queries = 0;
+  int n_keys = 0;
+  int first_query = 0;
+  HeadsView<const T> q;     // [q h d]
+  HeadsView<const T> k;     // [k g d]
+  HeadsView<const T> v;     // [k g d]
+  const T* sink = nullptr;  // [h] learned sink logits, or null
+  // Added to scaled scores: bias of key j for the query at position i stands at
+  // distance_bias[h·bias_stride + (j − i) + bias_zero]; ALiBi and T5's buckets are this. Null:
+  // none.
+  const T* distance_bias = nullptr;
+  std::int64_t bias_stride = 0;
+  std::int64_t bias_zero = 0;
+  ShawTables<T> shaw;  // key == null: none
+  MatrixProduct<T> product = nullptr;
+};
+
+// What is wanted. Null fields are not computed.
+template <typename T>
+struct TiledAttentionOutput {
+  HeadsView<T> z;                               // [q h d]
+  T* lse = nullptr;                             // [h q]; −inf on fully masked rows
+  StatisticsAccumulator* statistics = nullptr;  // of the same heads, queries and keys
+  PatternConsumer<T>* pattern = nullptr;
+};
+
+// Buffers of one thread, reused from head to head.
+template <typename T>
+class TiledScratch;
+
+// Different heads may be computed from different threads, each with its own scratch. The result of
+// a head does not depend on the thread, nor on which other heads are computed, nor on what else
+// than z is wanted. Instantiated for float and double.
+template <typename T>
+class TiledAttention {
+ public:
+  // Throws (internal) if the input makes no sense: sizes, a mixed softmax, a missing product.
+  TiledAttention(const TiledAttentionInput<T>& input, const TiledAttentionOutput<T>& output);
+  ~TiledAttention();
+
+  void compute_head(int head, TiledScratch<T>& scratch) const;
+};
+
+}  // namespace attnscope
