@@ -1,7 +1,7 @@
 /** Two maps side by side and their difference: heads, prompts or files. */
 
 import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useLayoutEffect } from 'preact/hooks';
 import { drawFigure, figureLayout, type Cross, type FigureLayout } from '../draw/figure';
 import type { DrawReport } from '../draw/heat_map';
 import type { Ink } from '../draw/ink';
@@ -133,10 +133,10 @@ export function CompareScreen() {
   const reports = useSignal<Partial<Record<Panel, DrawReport>>>({});
   const [a, b, pairs] = [sideA.value, sideB.value, pairing.value];
   const words = a && b ? statusOf(reports.value) : '';
-  useEffect(() => {
+  useLayoutEffect(() => {
     viewStatus.value = words;
   }, [words]);
-  useEffect(() => () => void (viewStatus.value = ''), []);
+  useLayoutEffect(() => () => void (viewStatus.value = ''), []);
   useKeys({ x: swapSides, e: exportCompared });
   if (!a || !b || !pairs) {
     return (

@@ -1,7 +1,7 @@
 /** Queries and keys side by side, joined by the strongest weights of every query. */
 
 import { signal, useSignal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import {
   drawBipartite,
   MOVING_EDGES,
@@ -75,7 +75,7 @@ export function HeadLines() {
     viewStatus.value =
       shown > 0 ? `the ${plural(shown, 'strongest key')} of each query${words}${cut}` : '';
   };
-  useEffect(
+  useLayoutEffect(
     () => () => {
       viewStatus.value = '';
       linesTop.value = 0;

@@ -1,7 +1,7 @@
 /** The heat map of a head: zoom, pan, crosshair, selection. */
 
 import { useSignal } from '@preact/signals';
-import { useCallback, useEffect } from 'preact/hooks';
+import { useCallback, useLayoutEffect } from 'preact/hooks';
 import { drawFigure, figureLayout, type Cross, type FigureLayout } from '../draw/figure';
 import { HeatMapPainter, type DrawReport } from '../draw/heat_map';
 import type { Ink } from '../draw/ink';
@@ -211,10 +211,10 @@ export function HeadMap() {
     if (done.waiting === 0 && !done.tooLarge && !wantsMeans.value) prefetchNext();
   }, []);
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     viewStatus.value = report.value;
   }, [report.value]);
-  useEffect(() => () => void (viewStatus.value = ''), []);
+  useLayoutEffect(() => () => void (viewStatus.value = ''), []);
 
   const gestures = useMapGestures({
     place: () => layout.value?.map ?? null,
@@ -242,7 +242,7 @@ export function HeadMap() {
     n: () => stepFound(1),
     N: () => stepFound(-1),
   });
-  useEffect(() => () => void (pointed.value = null), []);
+  useLayoutEffect(() => () => void (pointed.value = null), []);
 
   const keys = (event: KeyboardEvent) => {
     const step = arrowStep(event);

@@ -1,7 +1,7 @@
 /** The text itself: point at a token, and what it attends to is shaded; select some for sums. */
 
 import { computed, signal, useSignalEffect } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { isStale } from '../io/errors';
 import { placeOf } from '../draw/scale';
 import { transformed } from '../draw/transform';
@@ -146,7 +146,7 @@ export function isOneText(): boolean {
 }
 
 export function HeadText() {
-  useEffect(() => () => void (pointed.value = []), []);
+  useLayoutEffect(() => () => void (pointed.value = []), []);
   useSignalEffect(() => {
     const wanted = shadedQueries.value;
     headMap.value;

@@ -228,3 +228,50 @@ test(
       await page.waitForFunction(() => /[#&]h=0\.7/.test(location.hash));
     }),
 );
+
+/** Presses keys one task after another, all of them before the page draws its next frame. */
+const pressInOneFrame = ({ page }: Viewer, keys: string) =>
+  page.evaluate(async (all) => {
+    await new Promise(requestAnimationFrame);
+    for (const key of all) {
+      document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+      await new Promise((next) => {
+        const { port1, port2 } = new MessageChannel();
+        port1.onmessage = next;
+        port2.postMessage(null);
+      });
+    }
+  }, keys);
+
+test(
+  'keys that come faster than frames are those of the screen that was just chosen',
+  { skip: without('command') },
+  () =>
+    withViewer(async (viewer) => {
+      await viewer.open([several()], '#v=1&s=file');
+      await viewer.heads();
+      const cases: [from: string, keys: string, state: Record<string, unknown>][] = [
+        ['file', '1t', { screen: 'overview', show: 'statistic' }],
+        ['file', '2k', { screen: 'head', sink: false }],
+        ['file', '3x', { screen: 'compare', head: '0.4', prompt: 'p000002' }],
+        // Those of the screen before do nothing.
+        ['overview', '4t', { screen: 'causal', show: 'map' }],
+        ['head', '1k', { screen: 'overview', sink: true }],
+        ['compare', '6x', { screen: 'file', head: '1.3' }],
+        ['overview', '2t1', { screen: 'overview', show: 'map' }],
+      ];
+      for (const [from, keys, wanted] of cases) {
+        const hash = `#v=1&s=${from}&p=p000000&h=1.3&vs=several.h5::p000002:0.4`;
+        await viewer.page.evaluate((to) => (location.hash = to), hash);
+        await viewer.page.waitForFunction(
+          (screen) => window.__attnscope.state().screen === screen,
+          from,
+        );
+        await pressInOneFrame(viewer, keys);
+        const state = await viewer.state();
+        for (const [field, value] of Object.entries(wanted)) {
+          assert.deepEqual(state[field], value, `${field} after ${keys} at ${from}`);
+        }
+      }
+    }),
+);
