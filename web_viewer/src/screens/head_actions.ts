@@ -16,10 +16,18 @@ import { shownHead } from '../state/selection';
 import { currentHash, view } from '../state/view';
 import { mainRun, prompt, say, stack } from '../state/workspace';
 import type { ExportActions } from './export_menu';
-import { headPicture, mapActions } from './head_export';
+import { headPicture, mapActions, settled } from './head_export';
 import { fixedRows, linesTop, ROW_HEIGHT } from './head_lines';
 import { seenName } from './head_tables';
-import { isOneText, shadedQueries, shades, SHOWN, textOf, textTokens } from './head_text';
+import {
+  isOneText,
+  shadedQueries,
+  shades,
+  shadesPending,
+  SHOWN,
+  textOf,
+  textTokens,
+} from './head_text';
 import { pictureActions, savePng, type Picture } from './pictures';
 
 const CAPTION = 34;
@@ -96,7 +104,11 @@ const shadeWords = (): string => {
 const weightOf = (positions: readonly number[]): number =>
   positions.reduce((sum, at) => sum + (shades.peek()?.[at] ?? NaN), 0);
 
-function exportText(): void {
+/** Until then the shades are those of another head, or of other queries. */
+const shaded = (): Promise<void> => settled(() => shadesPending.value);
+
+async function exportText(): Promise<void> {
+  await shaded();
   const rows = textTokens('keys').map(({ positions, texts }) => {
     const weight = weightOf(positions);
     return [place(positions), wordLabel(texts), Number.isNaN(weight) ? '' : weight];
@@ -121,7 +133,8 @@ function flowTokens(kind: 'queries' | 'keys'): FlowToken[] {
   });
 }
 
-function textPicture(): Picture {
+async function textPicture(): Promise<Picture> {
+  await shaded();
   const room = TEXT_WIDTH - 2 * MARGIN;
   const measure = document.createElement('canvas').getContext('2d')!;
   const parts = (isOneText() ? (['keys'] as const) : (['queries', 'keys'] as const)).map((kind) =>

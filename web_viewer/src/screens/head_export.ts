@@ -92,12 +92,13 @@ function drawAll(pen: Pen, ratio: number): boolean {
 /** What is drawn is not yet what was asked for: rows are being read, or prompts looked at. */
 const isPending = (): boolean => meansPending.value || transformPending.value;
 
-async function settled(): Promise<void> {
-  if (!untracked(isPending)) return;
+/** Waits until nothing that is to be written is on the way. */
+export async function settled(pending: () => boolean): Promise<void> {
+  if (!untracked(pending)) return;
   say('Waiting for the rest of the map …');
   await new Promise<void>((resolve) => {
     const stop = effect(() => {
-      if (isPending()) return;
+      if (pending()) return;
       queueMicrotask(() => stop());
       resolve();
     });
@@ -111,7 +112,7 @@ function bottomOf(): number {
 }
 
 export async function headPicture(): Promise<Picture> {
-  await settled();
+  await settled(isPending);
   return {
     name: `${seenName()}${regionName(seenTable())}`,
     size: { width: SIZE.width, height: bottomOf() + CAPTION },
@@ -121,7 +122,7 @@ export async function headPicture(): Promise<Picture> {
 }
 
 async function exportSeen(format: TableFormat): Promise<void> {
-  await settled();
+  await settled(isPending);
   const table = seenTable();
   const name = `${seenName()}${regionName(table)}.${format}`;
   const blob = await tableOf(table, format);
@@ -129,7 +130,7 @@ async function exportSeen(format: TableFormat): Promise<void> {
 }
 
 async function exportStored(whole: 'whole' | 'in view', format: TableFormat): Promise<void> {
-  await settled();
+  await settled(isPending);
   const table = storedTable(whole);
   const name = `${storedName()}${regionName(table)}.${format}`;
   const blob = await tableOf(table, format);
@@ -141,7 +142,7 @@ const MAX_COPIED = 1_000_000;
 const MAX_RECORD = 250_000;
 
 async function copyTsv(): Promise<void> {
-  await settled();
+  await settled(isPending);
   const table = seenTable();
   const { region } = table;
   if (region.rows * region.columns > MAX_COPIED) {
@@ -180,7 +181,7 @@ function shownModes() {
 
 /** The selection, else what is seen, as it is drawn and with where it comes from. */
 async function exportJson(): Promise<void> {
-  await settled();
+  await settled(isPending);
   const run = mainRun.peek();
   const at = headMap.peek();
   if (!run || !at) return;

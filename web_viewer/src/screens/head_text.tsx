@@ -4,34 +4,40 @@ import { computed, signal, useSignalEffect } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { isStale } from '../io/errors';
 import { placeOf } from '../draw/scale';
-import { transformed } from '../draw/transform';
+import { transformed, type Transform } from '../draw/transform';
 import { short } from '../model/numbers';
 import { indexOf, positionOf } from '../model/positions';
 import { tokenText } from '../model/tokens';
 import { wordTexts } from '../model/words';
 import { transform, wordsOfSides } from '../state/cells';
 import { mapScale } from '../state/colors';
-import { headMap } from '../state/map';
+import { headMap, type HeadMap } from '../state/map';
 import { keyMeans } from '../state/margins';
+import { currentRows } from '../state/rows';
 import { adjust, choose, view } from '../state/view';
-import { client, failWith, mainRun, prompt, stack } from '../state/workspace';
+import { client, failWith, mainRun, prompt, stack, type OpenRun } from '../state/workspace';
 
 /** More tokens than this as elements of the page would make it slow. */
 const MAX_TOKENS = 3000;
 const MAX_QUERIES = 64;
 const LANE = 'text';
 
+/** Queries of a map, and what its weights are changed by. */
+interface Shaded {
+  queries: readonly number[];
+  run: OpenRun | null;
+  at: HeadMap | null;
+  change: Transform;
+}
+
 /** Mean weights of some queries on every key, from the stored map. */
-async function meanRow(queries: readonly number[]): Promise<Float32Array | null> {
-  const at = headMap.peek();
-  const run = mainRun.peek();
+async function meanRow({ queries, run, at, change }: Shaded): Promise<Float32Array | null> {
   client.advance(LANE);
   if (!at || !run || queries.length === 0) return null;
   const stored = at.map.shape[2];
   const { keyPositions, queryPositions } = at.map;
   const length = keyPositions ? Math.max(...keyPositions) + 1 : stored;
   const mean = new Float32Array(length);
-  const change = transform.peek();
   // Queries whose rows are not stored, or of which nothing is left, have nothing to show.
   const used = queries
     .map((query) => indexOf(queryPositions, query))
@@ -113,16 +119,32 @@ function useTokenSelection(groups: Record<Kind, number[][]>) {
 
 /** Queries under the pointer. */
 const pointed = signal<readonly number[]>([]);
-const weights = signal<Float32Array | null>(null);
+/** Weights that have been read, and of what; null where there are none. */
+const weights = signal<{ of: Shaded; row: Float32Array | null } | null>(null);
 
 /** Queries whose attention is shaded: those pointed at, else those chosen. */
 export const shadedQueries = computed<readonly number[]>(() =>
   pointed.value.length > 0 ? pointed.value : view.queries.value,
 );
 
-/** What the shades of keys stand for, by position: weights of some queries, else means over all. */
+const wantedWeights = computed<Shaded>(() => ({
+  queries: shadedQueries.value,
+  run: mainRun.value,
+  at: headMap.value,
+  change: transform.value,
+}));
+
+/** What the shades of keys stand for, by position: weights of some queries, else means over all.
+ *  The last ones stay until those of other queries or of another head have been read. */
 export const shades = computed<Float32Array | null>(() =>
-  shadedQueries.value.length > 0 ? weights.value : keyMeans.value,
+  shadedQueries.value.length > 0 ? (weights.value?.row ?? null) : keyMeans.value,
+);
+
+/** Whether the shades are not yet those of the head and the queries on screen. */
+export const shadesPending = computed<boolean>(() =>
+  shadedQueries.value.length > 0
+    ? weights.value?.of !== wantedWeights.value
+    : currentRows.value === null,
 );
 
 /** Tokens of either side as they are shown, each with its positions. */
@@ -148,13 +170,11 @@ export function isOneText(): boolean {
 export function HeadText() {
   useLayoutEffect(() => () => void (pointed.value = []), []);
   useSignalEffect(() => {
-    const wanted = shadedQueries.value;
-    headMap.value;
-    transform.value;
+    const wanted = wantedWeights.value;
     let current = true;
     meanRow(wanted).then(
       (row) => {
-        if (current) weights.value = row;
+        if (current) weights.value = { of: wanted, row };
       },
       (error: unknown) => {
         if (!isStale(error)) failWith(mainRun.peek()?.summary.name ?? '', error);

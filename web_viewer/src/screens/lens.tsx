@@ -58,36 +58,45 @@ function NoLens() {
 
 export function LensScreen() {
   const all = experiments.value.filter(isLens);
-  const record = useSignal<ExperimentData | null>(null);
+  const read = useSignal<{ of: string; record: ExperimentData } | null>(null);
   const first = useSignal(0);
-  const shown = useRef<ShownLens | null>(null);
+  const shown = useRef<ShownLens | 'reading' | null>(null);
   useKeys({
     e: () => {
-      if (shown.current) void savePng(lensPicture(shown.current), 2);
+      if (shown.current === 'reading') say('The lens is still being read.');
+      else if (shown.current) void savePng(lensPicture(shown.current), 2);
       else say('There is no lens here to export.');
     },
   });
   const lens = findExperiment(all, view.experiment.value) ?? ofChosenFile(all)[0] ?? all[0];
   const records = lens?.data.records ?? [];
   const id = records.includes(view.prompt.value) ? view.prompt.value : records[0];
+  const of = lens && id !== undefined ? `${lens.run.id}/${lens.data.name}/${id}` : '';
   useEffect(() => {
-    record.value = null;
     if (!lens || id === undefined) return;
+    let wanted = true;
     readExperiment(lens.run.file, `${lens.data.name}/${id}`).then(
-      (data) => {
-        const read = gridOf(data);
-        first.value = read ? lastPage(read) : 0;
-        record.value = data;
+      (record) => {
+        if (!wanted) return;
+        const grid = gridOf(record);
+        first.value = grid ? lastPage(grid) : 0;
+        read.value = { of, record };
       },
       (error: unknown) => failWith(lens.run.summary.name, error),
     );
-  }, [lens?.run.id, lens?.data.name, id]);
+    return () => {
+      wanted = false;
+    };
+  }, [of]);
+  // What was read of another file or prompt is nothing to show, not even for a frame.
+  const record = read.value?.of === of ? read.value.record : null;
   shown.current = null;
   if (!lens) return <NoLens />;
   const known = Object.keys(COLOURS) as Colour[];
   const colour = view.stage.value;
-  const grid = record.value && gridOf(record.value);
-  if (grid) shown.current = { run: lens.run, grid, first: first.value };
+  const grid = record && gridOf(record);
+  const table = grid && { run: lens.run, grid, first: first.value };
+  shown.current = table ?? (record || of === '' ? null : 'reading');
   return (
     <div class="overview">
       <div class="toolbar lens-tools">
@@ -123,7 +132,7 @@ export function LensScreen() {
             Copy h5py
           </button>
         )}
-        {shown.current && <ExportMenu actions={lensActions(shown.current)} />}
+        {table && <ExportMenu actions={lensActions(table)} />}
         <span class="small">
           bright is {colour === 'prob' ? 'sure' : 'close'}; click a cell for its choices
         </span>
@@ -135,11 +144,11 @@ export function LensScreen() {
         <aside>
           {grid && <LensChoices grid={grid} />}
           <LensMeans data={lens.data} />
-          {record.value && (
+          {record && (
             <LensAttribution
-              data={record.value}
-              read={readAt(record.value).read}
-              title={`What adds to the answer at position ${readAt(record.value).position}`}
+              data={record}
+              read={readAt(record).read}
+              title={`What adds to the answer at position ${readAt(record).position}`}
             />
           )}
           {records.length > 1 && (

@@ -174,6 +174,39 @@ print(json.dumps([[q, int(k), float(w)] for q in range(len(i)) for k, w in zip(i
   }),
 );
 
+test('text is written with the weights of the head that was chosen just before', both, () =>
+  withViewer(async (viewer) => {
+    const { page } = viewer;
+    for (const chosen of ['&q=6', '']) {
+      await viewer.open([several()], `#v=1&s=head&h=1.6&p=p000000&w=text${chosen}`);
+      await page.waitForFunction(() =>
+        /: 0\./.test(document.querySelector('.token')?.getAttribute('title') ?? ''),
+      );
+      const waiting = page.waitForEvent('download');
+      await page.evaluate(() => {
+        const right = { key: 'ArrowRight', bubbles: true };
+        document.body.dispatchEvent(new KeyboardEvent('keydown', right));
+        const menus = [...document.querySelectorAll('select')];
+        const menu = menus.find((one) => one.querySelector('option[value=csv]'))!;
+        menu.value = 'csv';
+        menu.dispatchEvent(new Event('change', { bubbles: true }));
+      });
+      const { map } = storedMap(several(), 'p000000', 1, 7);
+      const of = chosen ? [map[6]!] : map;
+      const written = csvOf(await (await waiting).path()).slice(1);
+      assert.equal(written.length, map.length);
+      written.forEach(([, , weight], k) => {
+        // A key gets weights from the rows that see it.
+        const seen = (chosen ? of : of.slice(k)).map((row) => row[k]!);
+        const mean = seen.reduce((sum, value) => sum + value, 0) / seen.length;
+        // Sums are stored of weights that were not yet rounded to 10 bits.
+        const off = Math.abs(Number(weight) - mean);
+        assert.ok(off <= 2 ** -10 * mean, `key ${k}: ${weight}, not ${mean}`);
+      });
+    }
+  }),
+);
+
 test('effects are written for every unit and method with all that is stored of them', both, () =>
   withViewer(async (viewer) => {
     const { page } = viewer;
