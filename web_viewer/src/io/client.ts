@@ -54,6 +54,11 @@ export class Client {
     this.#ensureWorker();
   }
 
+  /** Requests without an answer. */
+  get unanswered(): number {
+    return this.#waiting.size;
+  }
+
   /** Opens a file and returns its number, which stays valid after a restart. */
   async open(source: Source): Promise<{ file: number; size: number }> {
     const file = this.#nextFile++;

@@ -66,6 +66,8 @@ export function exposeForTests(): void {
     range: () => [mapScale.value.low, mapScale.value.high],
     /** Bytes that the reading worker holds. */
     memory: () => client.ask('memory', 0, {}),
+    /** Requests that the reading worker has not answered yet. */
+    reading: () => client.unanswered,
     /** The colour of a cell on screen, as red, green, blue, opacity. */
     pixel: (query: number, key: number) => pixelAt(query, key),
   };

@@ -54,22 +54,12 @@ for (const dark of [false, true]) {
           await viewer.open([several(), verdict(), lens()], '#v=1&h=1.7&pd=1&tray=1.7,0.2');
           await viewer.heads();
           for (const screen of SCREENS) {
-            await viewer.page.evaluate(
-              (name) => (location.hash = `#v=1&h=1.7&tray=1.7&s=${name}`),
-              screen,
-            );
-            await viewer.page.waitForFunction(
-              (name) => window.__attnscope.state().screen === name,
-              screen,
-            );
+            await viewer.go(`#v=1&h=1.7&tray=1.7&s=${screen}`);
+            assert.equal((await viewer.state()).screen, screen);
             await check(viewer, screen);
           }
           for (const view of ['lines', 'text']) {
-            await viewer.page.evaluate(
-              (name) => (location.hash = `#v=1&h=1.7&s=head&w=${name}`),
-              view,
-            );
-            await viewer.page.waitForTimeout(200);
+            await viewer.go(`#v=1&h=1.7&s=head&w=${view}`);
             await check(viewer, view);
           }
           await viewer.page.keyboard.press('?');
@@ -85,8 +75,7 @@ test('every text is at least 12 pixels high', { skip: without('command') }, () =
     await viewer.open([capture(), verdict()], '#v=1&h=1.7');
     await viewer.heads();
     for (const screen of SCREENS) {
-      await viewer.page.evaluate((name) => (location.hash = `#v=1&h=1.7&s=${name}`), screen);
-      await viewer.page.waitForTimeout(150);
+      await viewer.go(`#v=1&h=1.7&s=${screen}`);
       const small = await viewer.page.evaluate(() =>
         [...document.querySelectorAll('body *')]
           .filter((element) =>

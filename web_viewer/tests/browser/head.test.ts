@@ -258,7 +258,7 @@ test(
           for (let i = 0; i < 5; ++i) await page.keyboard.press('ArrowRight');
           assert.equal((await viewer.state()).head, '0.5');
           assert.equal(await viewer.value(6, 3), mapOf(several(), 0, 5)[6]![3]);
-          await page.waitForTimeout(300);
+          await viewer.rest();
           const seen = await page.evaluate(
             () => (window as unknown as { __seen: [string, number[]][] }).__seen,
           );

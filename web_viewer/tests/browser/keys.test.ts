@@ -159,15 +159,11 @@ test(
       await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
       await viewer.open([several()], HEAD);
       const go = async (address: string) => {
-        await page.evaluate((hash) => {
+        await page.evaluate(() => {
           document.querySelectorAll('dialog').forEach((dialog) => dialog.close());
           (document.activeElement as HTMLElement | null)?.blur();
-          location.hash = hash;
-        }, address);
-        // Two frames: one to hear of it, one to draw it.
-        await page.evaluate(
-          () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))),
-        );
+        });
+        await viewer.go(address);
       };
       for (const { key, at = HEAD, focus, before, state = {}, then } of PRESSES) {
         const where = `${key} at ${at}`;
@@ -262,11 +258,7 @@ test(
       ];
       for (const [from, keys, wanted] of cases) {
         const hash = `#v=1&s=${from}&p=p000000&h=1.3&vs=several.h5::p000002:0.4`;
-        await viewer.page.evaluate((to) => (location.hash = to), hash);
-        await viewer.page.waitForFunction(
-          (screen) => window.__attnscope.state().screen === screen,
-          from,
-        );
+        await viewer.go(hash);
         await pressInOneFrame(viewer, keys);
         const state = await viewer.state();
         for (const [field, value] of Object.entries(wanted)) {

@@ -36,8 +36,7 @@ test(
       await viewer.heads();
       let cut = 0;
       for (const screen of ['overview', 'head', 'compare', 'causal', 'lens', 'file']) {
-        await page.evaluate((name) => (location.hash = `#v=1&s=${name}&h=3.1`), screen);
-        await page.waitForTimeout(400);
+        await viewer.go(`#v=1&s=${screen}&h=3.1`);
         const lists = await page.evaluate(() =>
           [...document.querySelectorAll('select')].map((list) => {
             const context = document.createElement('canvas').getContext('2d')!;

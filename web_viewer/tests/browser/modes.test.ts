@@ -502,12 +502,7 @@ test(
         capture(),
       ) as [number, number, number];
       const top = async (hash: string) => {
-        await page.evaluate((address) => (location.hash = address), `#v=1&s=head&h=1.3${hash}`);
-        await page.waitForFunction(
-          (address) => location.hash.endsWith(address) || address === '',
-          hash,
-        );
-        await page.waitForTimeout(150);
+        await viewer.go(`#v=1&s=head&h=1.3${hash}`);
         return page.evaluate(() => window.__attnscope.range());
       };
       await viewer.open([capture()], '#v=1&s=head&h=1.3');

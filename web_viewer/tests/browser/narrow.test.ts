@@ -56,8 +56,7 @@ for (const [width, height] of [
           await viewer.heads();
           assert.deepEqual(await tooWide(viewer), [], 'welcome');
           for (const [view, hash] of Object.entries(VIEWS)) {
-            await page.evaluate((address) => (location.hash = address), hash);
-            await page.waitForTimeout(400);
+            await viewer.go(hash);
             if (process.env.ATTNSCOPE_PICTURES) {
               await page.screenshot({
                 path: `${process.env.ATTNSCOPE_PICTURES}/${view}-${width}.png`,

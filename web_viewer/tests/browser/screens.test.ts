@@ -37,8 +37,7 @@ for (const [width, height, dark] of [
         await viewer.open([several(), verdict(), patching(), lens()]);
         await viewer.heads();
         for (const [view, hash] of Object.entries(VIEWS)) {
-          await page.evaluate((address) => (location.hash = address), hash);
-          await page.waitForTimeout(700);
+          await viewer.go(hash);
           await page.screenshot({ path: join(out, `${view}-${name}.png`) });
           const overflow = await page.evaluate(() => {
             const { scrollWidth, scrollHeight, clientWidth, clientHeight } =

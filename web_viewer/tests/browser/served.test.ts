@@ -181,7 +181,7 @@ test('what a page asks of another machine is caught, whoever asks for it', () =>
       });
       const wanted = [/evil\.example\/image/, /evil\.example\/worker/, /CONNECT evil\.example/];
       const told = () => [...viewer.faults, ...viewer.caught].join('\n');
-      for (let wait = 0; wait < 100 && !wanted.every((one) => one.test(told())); ++wait) {
+      for (let wait = 0; wait < 600 && !wanted.every((one) => one.test(told())); ++wait) {
         await page.waitForTimeout(50);
       }
       for (const one of wanted) assert.match(told(), one);

@@ -115,12 +115,9 @@ test(
         ['&z=180,180,60,60', 180, 180, 60],
       ] as const;
       for (const [zoom, left, top, side] of views) {
-        await page.evaluate((hash) => (location.hash = hash), address(zoom));
-        await page.waitForFunction(
-          () => !/reading/.test(document.querySelector('.bottom .status')?.textContent ?? ''),
-        );
+        await viewer.go(address(zoom));
         await page.mouse.move(2, 2);
-        await page.waitForTimeout(300);
+        await viewer.rest();
         const seen = await page.evaluate(
           ([x, y, n]) => {
             const colors = new Set<string>();

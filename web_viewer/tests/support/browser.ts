@@ -49,6 +49,7 @@ interface Surface {
   value(query: number, key: number): number | null;
   pixel(query: number, key: number): number[] | null;
   memory(): Promise<{ heap: number; blocks: number }>;
+  reading(): number;
   shown(row: number, column: number): number | null;
   range(): number[];
   margins(): { rows: number[] | null; columns: number[] | null };
@@ -156,6 +157,23 @@ export class Viewer {
       return open.length + failures.length >= count;
     }, wanted);
     return this.state();
+  }
+
+  /** Waits until all that the page asked for has come and is drawn: the frames behind the last
+   *  answer are those in which it is laid out, asks for more, and is painted. */
+  async rest(): Promise<void> {
+    await this.page.evaluate(async () => {
+      for (let calm = 0; calm < 3; ++calm) {
+        await new Promise((next) => requestAnimationFrame(() => setTimeout(next)));
+        if (window.__attnscope.reading() > 0) calm = -1;
+      }
+    });
+  }
+
+  /** Shows what an address says, and waits until it is drawn. */
+  async go(hash: string): Promise<void> {
+    await this.page.evaluate((to) => (location.hash = to), hash);
+    await this.rest();
   }
 
   state(): Promise<Shown> {
