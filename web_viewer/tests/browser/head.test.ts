@@ -246,13 +246,14 @@ test(
           await page.evaluate(() => {
             // Every picture of the cell (6, 3) that comes by, with the head that it is of.
             const seen: [string, number[]][] = [];
-            const look = () => {
-              const name = document.querySelector('.stepper h2')?.textContent ?? '';
+            const title = () => document.querySelector('.stepper h2')?.textContent ?? '';
+            // A key behind the frame changes the title, and the picture with the next frame only.
+            const look = (framed: string) => {
               const pixel = window.__attnscope.pixel(6, 3);
-              if (pixel) seen.push([name.replace('Head ', ''), pixel]);
-              requestAnimationFrame(() => setTimeout(look));
+              if (pixel && title() === framed) seen.push([framed.replace('Head ', ''), pixel]);
+              requestAnimationFrame(() => setTimeout(look, 0, title()));
             };
-            look();
+            look('');
             Object.assign(window, { __seen: seen });
           });
           for (let i = 0; i < 5; ++i) await page.keyboard.press('ArrowRight');
