@@ -156,7 +156,7 @@ test('names of rows and columns stay beside what a table is scrolled to', both, 
         ['#v=1&s=causal&e=verdict&u=list', '.unit-list'],
         ['#v=1&g=table', '.head-list'],
       ] as const) {
-        await page.evaluate((to) => (location.hash = to), hash);
+        await viewer.go(hash);
         const scroller = page.locator(table);
         await scroller.locator('tbody th').first().waitFor();
         const hidden = await scroller.evaluate((box) => {

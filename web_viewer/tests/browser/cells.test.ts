@@ -7,9 +7,6 @@ const both = { skip: without('command', 'python') };
 
 const readout = (viewer: Viewer) => viewer.page.locator('.readout').innerText();
 const strip = (viewer: Viewer) => viewer.page.locator('.link-words');
-const go = (viewer: Viewer, hash: string) =>
-  viewer.page.evaluate((address) => (location.hash = address), hash);
-
 test('a cell that is held stays with its tokens when pieces become words, and back', both, () =>
   withViewer(async (viewer) => {
     const { page } = viewer;
@@ -27,7 +24,7 @@ test('a cell that is held stays with its tokens when pieces become words, and ba
     assert.match(await readout(viewer), /query 11\s+·aus[^]*key 7\s+chen/);
     assert.ok((await readout(viewer)).includes(`${value}`.slice(0, 5)));
     // Its strongest keys stay those of the piece.
-    await go(viewer, '#v=1&s=head&h=0.1&at=7,1');
+    await viewer.go('#v=1&s=head&h=0.1&at=7,1');
     const title = page.getByRole('heading', { name: 'Query 7 chen attends most to' });
     await title.waitFor();
     await page.keyboard.press('w');
@@ -129,15 +126,15 @@ test('cells, windows and heads of an address that are not there are named', both
       ['s=compare&vs=run.h5::p000000:nope', /^B, run\.h5, has no head nope; this is 1\.7|\d/],
     ];
     for (const [hash, words] of cases) {
-      await go(viewer, `#v=1&${hash}`);
+      await viewer.go(`#v=1&${hash}`);
       await strip(viewer).filter({ hasText: words }).waitFor();
       await strip(viewer).getByRole('button', { name: 'Keep what is shown' }).click();
       await strip(viewer).waitFor({ state: 'detached' });
     }
-    await go(viewer, '#v=1&s=head&h=1.7&q=3,40&j=1');
+    await viewer.go('#v=1&s=head&h=1.7&q=3,40&j=1');
     await viewer.page.getByText('The selected query gives').waitFor();
     // What is not there is no part of a sum.
-    await go(viewer, '#v=1&s=head&h=1.7&z=2,2,3,3');
+    await viewer.go('#v=1&s=head&h=1.7&z=2,2,3,3');
     assert.equal(await page.locator('.link-words').count(), 0);
   }),
 );
@@ -147,7 +144,7 @@ test('rows of some positions only: the address names positions, not rows', both,
     await viewer.open([positions()], '#v=1&s=head&h=1.7&at=6,5');
     await viewer.page.locator('.readout').waitFor();
     assert.match(await readout(viewer), /query 6\s[^]*key 5\s/);
-    await go(viewer, '#v=1&s=head&h=1.7&at=4,2');
+    await viewer.go('#v=1&s=head&h=1.7&at=4,2');
     await strip(viewer).filter({ hasText: 'has no query 4 with key 2' }).waitFor();
   }),
 );
@@ -178,7 +175,7 @@ test('keys of one screen do nothing on the others', both, () =>
       ['head', ['x', 't', '[', ']']],
     ];
     for (const [screen, keys] of of) {
-      await go(viewer, `#v=1&s=${screen}&h=1.7&tray=1.1,2.3`);
+      await viewer.go(`#v=1&s=${screen}&h=1.7&tray=1.1,2.3`);
       await page.waitForFunction((name) => window.__attnscope.state().screen === name, screen);
       const before = await viewer.state();
       for (const key of keys) {

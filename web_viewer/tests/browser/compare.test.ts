@@ -226,7 +226,7 @@ test('a map beside itself says that something is to be chosen', { skip: without(
     await banner.filter({ hasText: same }).waitFor();
     for (const other of ['p000000:2.4', 'p000005:1.7']) {
       const hash = `#v=1&s=compare&p=p000000&h=1.7&vs=0:${other}`;
-      await page.evaluate((to) => (location.hash = to), hash);
+      await viewer.go(hash);
       await banner.filter({ hasNotText: same }).waitFor();
       await compared(viewer);
       assert.doesNotMatch(await banner.innerText(), same);

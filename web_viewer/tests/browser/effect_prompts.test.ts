@@ -17,9 +17,6 @@ const measuredTexts = (path: string): string[] =>
     path,
   );
 
-const go = (viewer: Viewer, hash: string) =>
-  viewer.page.evaluate((address) => (location.hash = address), hash);
-
 const placesOn: Record<string, string> = {
   head: '.banner',
   compare: '.banner',
@@ -33,7 +30,7 @@ test('every effect beside attention says of which prompts it is', both, () =>
     const texts = measuredTexts(verdict());
     const example = texts[0]!.slice(0, 20);
     for (const [screen, place] of Object.entries(placesOn)) {
-      await go(viewer, `#v=1&s=${screen}&h=1.7`);
+      await viewer.go(`#v=1&s=${screen}&h=1.7`);
       const said = page.locator(place);
       await said.waitFor();
       await page.waitForFunction(
@@ -46,7 +43,7 @@ test('every effect beside attention says of which prompts it is', both, () =>
       assert.ok(words.includes('prompts of verdict.h5'), `${screen}: ${words}`);
       assert.ok(words.includes(`“${example}`), `${screen}: ${words}`);
     }
-    await go(viewer, '#v=1&s=head&h=1.7');
+    await viewer.go('#v=1&s=head&h=1.7');
     await page.getByRole('heading', { name: /of the 200 prompts of verdict\.h5/ }).waitFor();
   }),
 );
@@ -61,7 +58,7 @@ test('a text that an experiment measured is said to be among its prompts', both,
     const texts = measuredTexts(ablation());
     await viewer.open([several(), ablation()]);
     for (const [at, text] of captured.entries()) {
-      await go(viewer, `#v=1&s=head&h=1.7&p=p00000${at}`);
+      await viewer.go(`#v=1&s=head&h=1.7&p=p00000${at}`);
       const end = texts.includes(text) ? 'this text among them.' : 'not on this text.';
       await viewer.page.getByText(end).waitFor();
     }
@@ -75,7 +72,7 @@ test('results of several files are told apart by file and task in every list', b
     await viewer.open([capture(), ablation(), verdict()], '#v=1&s=overview');
     const lists = { overview: 'Effects of', causal: 'Experiment' };
     for (const [screen, label] of Object.entries(lists)) {
-      await go(viewer, `#v=1&s=${screen}`);
+      await viewer.go(`#v=1&s=${screen}`);
       await page.locator('label', { hasText: label }).waitFor();
       const options = await page
         .locator('label', { hasText: label })

@@ -160,7 +160,7 @@ print(json.dumps([[q, int(k), float(w)] for q in range(len(i)) for k, w in zip(i
       ],
     );
     // Nothing chosen: what each key gets from those that see it.
-    await page.evaluate(() => (location.hash = '#v=1&s=head&h=0.1&w=text'));
+    await viewer.go('#v=1&s=head&h=0.1&w=text');
     await page.getByText('Shaded by what each token gets').waitFor();
     const means = csvOf((await viewer.exported('csv')).path).slice(1);
     means.forEach(([, , weight], k) => {
@@ -264,7 +264,7 @@ test('effects are written for every unit and method with all that is stored of t
     });
     // Of a list the key writes the same, of a grid its picture.
     assert.equal(await pressed(viewer, 'e'), 'verdict-effect.svg');
-    await page.evaluate(() => (location.hash = '#v=1&s=causal&u=list'));
+    await viewer.go('#v=1&s=causal&u=list');
     await page.locator('.unit-list').waitFor();
     assert.equal(await pressed(viewer, 'e'), 'verdict-verdict-effects.csv');
   }),
@@ -343,12 +343,12 @@ test('the key of exports writes what is shown on every screen, or says why not',
       ['s=file', '.file', /[Nn]othing .*export/],
     ];
     for (const [hash, there, wanted] of cases) {
-      await page.evaluate((to) => (location.hash = to), `#v=1&p=p000000&${hash}`);
+      await viewer.go(`#v=1&p=p000000&${hash}`);
       await page.locator(there).first().waitFor();
       if (hash.startsWith('s=head')) await page.getByLabel('Export').waitFor();
       assert.match(await pressed(viewer, 'e'), wanted, hash);
       // What is said does not stay for the next.
-      await page.evaluate(() => (location.hash = '#v=1&s=file'));
+      await viewer.go('#v=1&s=file');
       await page.waitForFunction(
         () => !/export/.test(document.querySelector('.bottom .status')?.textContent ?? ''),
       );

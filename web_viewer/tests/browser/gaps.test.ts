@@ -82,7 +82,7 @@ for (const { name, files, hash, commands, filled } of GAPS) {
         const { page } = viewer;
         const at = async () => {
           await viewer.open(files());
-          await page.evaluate((address) => (location.hash = address), hash);
+          await viewer.go(hash);
         };
         await at();
         await page.locator('.snippet pre').first().waitFor();

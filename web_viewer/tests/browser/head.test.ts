@@ -224,7 +224,7 @@ s.attrs["names"] = np.array([b"entropy"])`,
         'one cell of 0.9 is seen',
       );
       assert.equal(await viewer.value(2000, 1500), Math.fround(0.9));
-      await viewer.page.evaluate(() => (location.hash = '#v=1&s=head&h=3.0&z=1450,1950,100,100'));
+      await viewer.go('#v=1&s=head&h=3.0&z=1450,1950,100,100');
       await viewer.page.waitForFunction(
         () => !/level/.test(document.querySelector('.bottom .status')?.textContent ?? 'level'),
       );
@@ -406,7 +406,7 @@ test(
       await page.locator('.head-map').focus();
       await page.keyboard.press('ArrowDown');
       assert.match(await page.locator('.readout').innerText(), /query 5\s+·lamp/);
-      await page.evaluate(() => (location.hash = '#v=1&s=head&h=0.0'));
+      await viewer.go('#v=1&s=head&h=0.0');
       await page.getByText('The map of this head is not in the file').waitFor();
     }),
 );
@@ -447,7 +447,7 @@ test(
       const picture = page.waitForEvent('download');
       await page.keyboard.press('e');
       assert.match((await picture).suggestedFilename(), /^several-p000000-1\.7-seen-2x\.png$/);
-      await page.evaluate(() => (location.hash = '#v=1&s=compare&h=1.7&vs=0:p000002:0.3'));
+      await viewer.go('#v=1&s=compare&h=1.7&vs=0:p000002:0.3');
       await page.locator('.compare-panel').first().waitFor();
       await page.keyboard.press('x');
       const swapped = await viewer.state();

@@ -32,14 +32,14 @@ test(
       ];
       await viewer.open([capture()]);
       for (const [hash, words] of cases) {
-        await viewer.page.evaluate((to) => (location.hash = to), `#v=1&${hash}`);
+        await viewer.go(`#v=1&${hash}`);
         await strip(viewer).filter({ hasText: words }).waitFor();
         await strip(viewer).getByRole('button', { name: 'Keep what is shown' }).click();
         await strip(viewer).waitFor({ state: 'detached' });
       }
-      await viewer.page.evaluate(() => (location.hash = '#v=9&s=head&h=1.7'));
+      await viewer.go('#v=9&s=head&h=1.7');
       await strip(viewer).filter({ hasText: 'another version of this page (9)' }).waitFor();
-      await viewer.page.evaluate(() => (location.hash = '#v=1&s=head&h=1.7&p=p000000&a=self'));
+      await viewer.go('#v=1&s=head&h=1.7&p=p000000&a=self');
       await strip(viewer).waitFor({ state: 'detached' });
     }),
 );
@@ -51,7 +51,9 @@ test(
     withViewer(async (viewer) => {
       const { page } = viewer;
       await viewer.open([capture(), several(), half()], '#v=1&s=compare&h=1.7');
-      const file = page.locator('label.pick', { hasText: 'file' }).locator('select').last();
+      // That of B, not that of the header.
+      const name = page.locator('span', { hasText: /^file$/ });
+      const file = page.locator('main label.pick', { has: name }).locator('select');
       await file.selectOption({ label: 'half.h5' });
       const panel = page.getByLabel('Panel b').locator('h2');
       await panel.filter({ hasText: 'half.h5' }).waitFor();

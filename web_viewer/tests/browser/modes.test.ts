@@ -583,7 +583,7 @@ for layer, kind in enumerate((b"r10", b"f32")):
       assert.match(await page.locator('.readout').innerText(), /query 70/);
       await page.locator('.faults').getByText('Show the first').click();
       assert.match(await page.locator('.readout').innerText(), /query 75[^]*key 4[^]*NaN/);
-      await page.evaluate(() => (location.hash = '#v=1&s=head&h=1.0'));
+      await viewer.go('#v=1&s=head&h=1.0');
       await faults.getByText('2 rows do not sum to 1').waitFor();
       await faults.getByRole('button', { name: 'Show query 60' }).waitFor();
     }),

@@ -81,7 +81,7 @@ for (const [width, height] of [
             assert.ok(stage.height >= 250, `${view}: ${stage.height} high`);
           }
           const panels = page.locator('.compare-panel .canvas');
-          await page.evaluate(() => (location.hash = '#v=1&s=compare&h=3.1'));
+          await viewer.go('#v=1&s=compare&h=3.1');
           await panels.nth(2).waitFor();
           const boxes = await Promise.all([0, 1, 2].map((at) => panels.nth(at).boundingBox()));
           for (const box of boxes) assert.ok(box!.width >= width - 30, `${box!.width}`);

@@ -42,7 +42,7 @@ test(
       }
       for (const method of [0, 1, 2]) {
         const [effects] = h5py<[number[], number[]]>(EFFECT, verdict(), String(method));
-        await viewer.page.evaluate((m) => (location.hash = `#v=1&m=${m}`), method);
+        await viewer.go(`#v=1&m=${method}`);
         await viewer.page.waitForFunction(
           (first) => window.__attnscope.state().columns.effect?.[0] === first,
           effects[0],
@@ -308,7 +308,7 @@ test(
         return page.evaluate(() => navigator.clipboard.readText());
       };
       const go = async (hash: string, words: RegExp) => {
-        await page.evaluate((to) => (location.hash = to), hash);
+        await viewer.go(hash);
         await page.locator('.tests', { hasText: words }).waitFor();
       };
       for (const screen of ['overview', 'causal']) {
@@ -325,7 +325,7 @@ test(
       // Heads that are put aside go before those on screen.
       await go('#v=1&s=file&tray=0.2,3.1', /^Copy ablate/);
       assert.match(await copied('ablate'), / --heads 0\.2,3\.1 /);
-      await page.evaluate(() => (location.hash = '#v=1&s=file'));
+      await viewer.go('#v=1&s=file');
       await page.locator('.tests').waitFor({ state: 'detached' });
     }),
 );

@@ -27,7 +27,7 @@ test('parts of a capture are browsed as one', { skip: without('command', 'python
     await viewer.open([second], '#v=1&s=head&h=1.7');
     assert.match(await viewer.page.locator('.bottom').innerText(), /partial: 1 of 2 parts/);
     await add(viewer, first, 'all 2 parts');
-    await viewer.page.evaluate(() => (location.hash = '#v=1&s=head&h=1.7&p=p000006'));
+    await viewer.go('#v=1&s=head&h=1.7&p=p000006');
     const whole = storedCell(several(), '1.7', 5, 2, 'p000006');
     await viewer.page.waitForFunction((value) => window.__attnscope.value(5, 2) === value, whole);
   }),
@@ -66,7 +66,7 @@ test('packed parts are browsed as one', { skip: without('command', 'python') }, 
     await add(viewer, second, 'all 3 parts');
     await viewer.page.getByText(`means over ${a + b + c} prompts`).waitFor();
     const id = `p${String(a + 3).padStart(6, '0')}`;
-    await viewer.page.evaluate((name) => (location.hash = `#v=1&st=induction&p=${name}`), id);
+    await viewer.go(`#v=1&st=induction&p=${id}`);
     await viewer.page.getByText('means over').waitFor({ state: 'detached' });
     await viewer.heads();
     close((await viewer.state()).columns.induction, expected.one);

@@ -39,7 +39,7 @@ async function lines(viewer: Viewer, title: string | RegExp): Promise<string> {
 }
 
 async function goto(viewer: Viewer, hash: string): Promise<void> {
-  await viewer.page.evaluate((to) => (location.hash = to), hash);
+  await viewer.go(hash);
 }
 
 /** Every cell that the lines give is the one that is drawn; what is masked is not drawn. */

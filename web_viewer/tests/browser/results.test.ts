@@ -39,7 +39,7 @@ const near = (shown: string, stored: number) =>
   );
 
 async function goTo(viewer: Viewer, hash: string): Promise<void> {
-  await viewer.page.evaluate((address) => (location.hash = address), hash);
+  await viewer.go(hash);
 }
 
 async function rowOf(page: Page, at: number): Promise<string[]> {
@@ -198,20 +198,20 @@ test('banner, table, cards, tip, list and comparison state one interval of a hea
     await viewer.open([capture(), verdict()], '#v=1&h=3.1&s=head');
     const banner = page.locator('.banner');
     for (const screen of ['head', 'compare']) {
-      await page.evaluate((to) => (location.hash = `#v=1&h=3.1&s=${to}`), screen);
+      await viewer.go(`#v=1&h=3.1&s=${screen}`);
       await banner.getByText('(all at once)').waitFor();
       const words = await banner.innerText();
       assert.equal(endsIn(words).length, 1, words);
       is(words, atOnce[at]!, screen);
       is((await banner.locator('span[title]').getAttribute('title'))!, alone[at]!, screen);
     }
-    await page.evaluate(() => (location.hash = '#v=1&s=head&h=3.1&tray=3.1,3.5&tm=mean'));
+    await viewer.go('#v=1&s=head&h=3.1&tray=3.1,3.5&tm=mean');
     await banner.getByText('mean of heads').waitFor();
     const blend = endsIn(await banner.innerText());
     assert.equal(blend.length, 2);
     is(await banner.innerText(), atOnce[names.indexOf('3.5')]!, 'mean of heads');
 
-    await page.evaluate(() => (location.hash = '#v=1&g=table'));
+    await viewer.go('#v=1&g=table');
     const heading = page.locator('.head-list th', { hasText: '95 %' });
     assert.equal((await heading.innerText()).trim(), '95 %, all at once');
     for (const [row, name] of names.entries()) {
@@ -226,7 +226,7 @@ test('banner, table, cards, tip, list and comparison state one interval of a hea
     for (const words of await page.locator('.named').allInnerTexts()) {
       if (/changes/.test(words)) assert.match(words, /\] \(all at once\)/);
     }
-    await page.evaluate(() => (location.hash = '#v=1&g=effect'));
+    await viewer.go('#v=1&g=effect');
     const grid = page.locator('.overview .canvas').first();
     await grid.hover({ position: { x: 120, y: 60 } });
     const tip = page.locator('.tip').first();
@@ -262,7 +262,7 @@ test('the picture of the scatter names its files, their runs and what was done',
     assert.match(svg, /verdict, zero; bars: 95 %, all units at once; band: ±δ = ±0\.\d+/);
     assert.match(svg, /Measured on 100 of the 200 prompts of verdict\.h5/);
     // A measure of the verdict itself is of its own file.
-    await page.evaluate(() => (location.hash = '#v=1&st=verdict_attention_mass'));
+    await viewer.go('#v=1&st=verdict_attention_mass');
     const own = `attention mass and effect: verdict.h5 (run ${two})`;
     assert.ok((await picture()).includes(own));
   }),

@@ -185,7 +185,7 @@ test(
         assert.match(await card.innerText(), words);
         assert.equal(await page.locator('.head-map').count(), 0);
         // What fits is shown as ever.
-        await page.evaluate(() => (location.hash = '#v=1&s=head&h=0.1'));
+        await viewer.go('#v=1&s=head&h=0.1');
         assert.equal(await viewer.value(5, 2), 0.25);
       }
       await viewer.open([nine('shape-fits.h5', 'rows = 2; kept = [0, 8]')], '#v=1&s=head&h=1.0');
@@ -218,7 +218,7 @@ test(
           await page.getByText('does not hold the strongest keys').waitFor();
         }
         // The map itself fits, and is shown as it is stored.
-        await page.evaluate(() => (location.hash = '#v=1&s=head&h=0.1'));
+        await viewer.go('#v=1&s=head&h=0.1');
         assert.equal(await viewer.value(5, 2), 0.25);
       }
       await viewer.open([nine('shape-overview.h5', 'overview = (2, 2, 5, 9)')]);

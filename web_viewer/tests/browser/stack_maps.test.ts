@@ -10,9 +10,6 @@ with h5py.File(sys.argv[1]) as f:
 `;
 const array = <T>(path: string, name: string) => h5py<T>(ARRAY, path, name);
 
-const choosePrompt = (viewer: Viewer, hash: string) =>
-  viewer.page.evaluate((address) => (location.hash = address), hash);
-
 const stacks = [
   ['encoder', 'encoder', 'attn'],
   ['decoder', 'decoder', 'attn'],
@@ -28,7 +25,7 @@ for (const [stack, side, block] of stacks) {
         const path = encoderDecoder();
         await viewer.open([path], `#v=1&s=head&a=${stack}&h=1.2`);
         for (const prompt of ['p000000', 'p000001']) {
-          await choosePrompt(viewer, `#v=1&s=head&a=${stack}&h=1.2&p=${prompt}`);
+          await viewer.go(`#v=1&s=head&a=${stack}&h=1.2&p=${prompt}`);
           await viewer.page.waitForFunction(
             (wanted) => window.__attnscope.state().prompt === wanted,
             prompt,
@@ -88,7 +85,7 @@ test(
       const path = long(1100);
       await viewer.open([capture(), path], '#v=1&s=head&h=1.7');
       await viewer.value(5, 2);
-      await choosePrompt(viewer, '#v=1&fi=long-1100.h5&s=head&h=5.3');
+      await viewer.go('#v=1&fi=long-1100.h5&s=head&h=5.3');
       const [expected] = h5py<number[]>(
         `
 with h5py.File(sys.argv[1]) as f:

@@ -6,9 +6,6 @@ import { result } from '../support/results';
 
 const both = { skip: without('command', 'python') };
 
-const go = (viewer: Viewer, hash: string) =>
-  viewer.page.evaluate((address) => (location.hash = address), hash);
-
 /** The words that what is pointed at shows. */
 const tipOf = (viewer: Viewer, selector: string, text: string | RegExp) =>
   viewer.page
@@ -24,13 +21,13 @@ test('words of the tool explain themselves where one points at them', both, () =
     assert.match(await tipOf(viewer, '.named', 'Loudest'), /Loud is what attends most/);
     assert.match(await tipOf(viewer, '.named', 'Quietest'), /a quarter of the strongest/);
     assert.match(await tipOf(viewer, '.pick', '100 prompts'), /chosen on the other half/);
-    await go(viewer, '#v=1&s=head&h=1.7');
+    await viewer.go('#v=1&s=head&h=1.7');
     const measured = 'section[aria-label^="On the answer rows of 100 of the 200 prompts"] tr';
     await page.locator(measured).first().waitFor();
     for (const word of ['largest weight', 'focus', 'norm-weighted attention']) {
       assert.match(await tipOf(viewer, measured, word), /at which the metric reads the answer/);
     }
-    await go(viewer, '#v=1&s=causal&u=list');
+    await viewer.go('#v=1&s=causal&u=list');
     await page.locator('.unit-list tbody tr').first().waitFor();
     assert.match(await tipOf(viewer, '.unit-list button', 'detectable'), /four of five such/);
     assert.match(

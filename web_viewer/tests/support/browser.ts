@@ -142,10 +142,12 @@ export class Viewer {
     await this.page.waitForFunction(() => '__attnscope' in window);
   }
 
-  /** Opens the one-file page and picks files. */
+  /** Opens the one-file page, picks files, and waits until they are shown. */
   async open(files: string[], hash = ''): Promise<Shown> {
     await this.goto(PAGE + hash);
-    return this.pick(files);
+    await this.pick(files);
+    await this.rest();
+    return this.state();
   }
 
   async pick(files: string[]): Promise<Shown> {
