@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { withViewer, type Viewer } from '../support/browser';
+import { withViewer } from '../support/browser';
 import { ablation, capture, h5py, several, verdict, without } from '../support/fixtures';
 
 const both = { skip: without('command', 'python') };

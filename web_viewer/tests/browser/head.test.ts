@@ -259,10 +259,11 @@ test(
           for (let i = 0; i < 5; ++i) await page.keyboard.press('ArrowRight');
           assert.equal((await viewer.state()).head, '0.5');
           assert.equal(await viewer.value(6, 3), mapOf(several(), 0, 5)[6]![3]);
-          await viewer.rest();
-          const seen = await page.evaluate(
-            () => (window as unknown as { __seen: [string, number[]][] }).__seen,
-          );
+          const looks = await page.waitForFunction(() => {
+            const { __seen } = window as unknown as { __seen: [string, number[]][] };
+            return __seen.length > 3 ? __seen : null;
+          });
+          const seen = (await looks.jsonValue())!;
           const table = colorTable('cividis');
           const overview = h5py<number[]>(
             `with h5py.File(sys.argv[1]) as f:
@@ -283,7 +284,6 @@ test(
               `${name} shows ${pixel.join(',')}`,
             );
           }
-          assert.ok(seen.length > 3);
         });
       },
       { width: 760, height: 420 },

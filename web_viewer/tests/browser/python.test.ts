@@ -38,10 +38,6 @@ async function lines(viewer: Viewer, title: string | RegExp): Promise<string> {
   return fold.locator('pre').innerText();
 }
 
-async function goto(viewer: Viewer, hash: string): Promise<void> {
-  await viewer.go(hash);
-}
-
 /** Every cell that the lines give is the one that is drawn; what is masked is not drawn. */
 async function assertDrawn(viewer: Viewer, what: string): Promise<void> {
   const settled = await viewer.page.waitForFunction(() => {
@@ -88,7 +84,7 @@ for (const [name, make, more] of [
     withViewer(async (viewer) => {
       await viewer.open([make()], HEAD + more);
       for (const mode of MODES) {
-        await goto(viewer, HEAD + more + mode);
+        await viewer.go(HEAD + more + mode);
         await assertDrawn(viewer, mode);
       }
     }),
@@ -102,7 +98,7 @@ test(
     withViewer(async (viewer) => {
       await viewer.open([capture()], HEAD);
       for (const mode of ['mean', 'max']) {
-        await goto(viewer, `${HEAD}&tray=1.5,0.2,3.7&tm=${mode}&wd=1`);
+        await viewer.go(`${HEAD}&tray=1.5,0.2,3.7&tm=${mode}&wd=1`);
         await viewer.page.locator('h2', { hasText: 'of 3' }).waitFor();
         await assertDrawn(viewer, mode);
       }
@@ -120,7 +116,7 @@ test('and of what is averaged over prompts, each changed before the mean', both,
       ['sd', 'spread'],
     ]) {
       for (const mode of ['&sink=0', '&vw=1', '&sink=0&vw=1']) {
-        await goto(viewer, `${hash}&pm=${kind}${mode}`);
+        await viewer.go(`${hash}&pm=${kind}${mode}`);
         await viewer.page.locator('.bottom', { hasText: `${kind} of 7 prompts` }).waitFor();
         const code = await lines(viewer, 'Read these maps with h5py');
         const wanted = run(code, name!);
@@ -145,7 +141,7 @@ for (const [layout, make] of [
     withViewer(async (viewer) => {
       await viewer.open([make()], '#v=1&mean=1&st=previous&g=statistic');
       for (const words of ['', 'Frank']) {
-        await goto(viewer, `#v=1&mean=1&st=previous&g=statistic&pd=1&pf=${words}`);
+        await viewer.go(`#v=1&mean=1&st=previous&g=statistic&pd=1&pf=${words}`);
         await viewer.page.waitForFunction(
           (filter) => window.__attnscope.state().promptFilter === filter,
           words,
@@ -185,7 +181,7 @@ print(json.dumps([[[None if np.isnan(x) else float(x) for x in r] for r in m] fo
       run(await lines(viewer, title), 'minimal_detectable'),
       stored('minimal_detectable'),
     );
-    await goto(viewer, '#v=1&s=causal&e=ablate&u=list&m=1');
+    await viewer.go('#v=1&s=causal&e=ablate&u=list&m=1');
     await viewer.page.waitForFunction(() => window.__attnscope.state().units === 'list');
     assert.deepEqual(run(await lines(viewer, title), 'effect'), stored('effect')[1]);
     for (const array of ['ci_low', 'ci_high']) {

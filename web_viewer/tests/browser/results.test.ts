@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { withViewer, type Viewer } from '../support/browser';
+import { withViewer } from '../support/browser';
 import {
   ablation,
   capture,
@@ -38,10 +38,6 @@ const near = (shown: string, stored: number) =>
     `${shown} for ${stored}`,
   );
 
-async function goTo(viewer: Viewer, hash: string): Promise<void> {
-  await viewer.go(hash);
-}
-
 async function rowOf(page: Page, at: number): Promise<string[]> {
   const cells = page.locator('.unit-list tbody tr').nth(at).locator('th, td');
   return (await cells.allInnerTexts()).map((text) => text.trim());
@@ -54,7 +50,7 @@ test('every kind of result opens on a screen that shows it', both, () =>
       const path = result(name);
       await viewer.open([path]);
       assert.equal(await page.locator('.absent').count(), 0, `${name}: the first screen is empty`);
-      await goTo(viewer, '#v=1&s=causal&u=list');
+      await viewer.go('#v=1&s=causal&u=list');
       await page.locator('.unit-list').waitFor();
       const [unit, effect, units] = h5py<[string, number, number]>(LARGEST, path);
       const row = await rowOf(page, 0);
@@ -69,7 +65,7 @@ test('every kind of result opens on a screen that shows it', both, () =>
       const lines = await page.locator('.unit-list tbody tr').count();
       assert.equal(lines, Math.min(units, 100), name);
       for (const screen of ['overview', 'head']) {
-        await goTo(viewer, `#v=1&s=${screen}`);
+        await viewer.go(`#v=1&s=${screen}`);
         const text = await page.locator('main').innerText();
         assert.doesNotMatch(
           text,
@@ -119,7 +115,7 @@ test('the rank correlation is that of the file and of the report, and says its p
     await viewer.open([path]);
     for (const method of [0, 1, 2]) {
       const [tau, low, high, p, n, all, measured] = h5py<number[]>(RANK, path, String(method));
-      await goTo(viewer, `#v=1&m=${method}&st=verdict_attention_mass`);
+      await viewer.go(`#v=1&m=${method}&st=verdict_attention_mass`);
       const words = page.locator('.scatter p').last();
       await words.getByText(`n = ${n} heads`).waitFor();
       const text = await words.innerText();
@@ -162,8 +158,7 @@ test('the scatter is of the measured half or of all prompts, as chosen', both, (
     // A box around one dot keeps that head alone.
     const at = effects.indexOf(Math.min(...effects));
     const [x, y] = [attention[at]!, effects[at]!];
-    await goTo(
-      viewer,
+    await viewer.go(
       `#v=1&st=verdict_attention_mass&of=all&b=${x - 1e-4},${x + 1e-4},${y - 0.01},${y + 0.01}`,
     );
     assert.match(await page.locator('.toolbar').innerText(), /1 of 32 heads/);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { withViewer, type Viewer } from '../support/browser';
+import { withViewer } from '../support/browser';
 import { capture, encoderDecoder, h5py, long, without } from '../support/fixtures';
 
 const ARRAY = `
