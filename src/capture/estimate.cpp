@@ -115,10 +115,9 @@ void visit_sites(const ModelConfig& config, const CaptureSpec& spec, const Captu
   for (const HookPlan& hook : plan.hooks) {
     visit(site_info(hook.hook.site).name, hook_bytes(config, hook, spec, tokens, positions),
           disk_ratio(hook, spec, plan.layout));
-    if (hook.hook.site == Site::pattern && positions.empty() && has_pyramid(tokens)) {
-      const MapSpec map = map_spec(config, hook, spec, tokens, {});
-      visit("pyramid", pyramid_bytes(map.heads, tokens), kRoundedMapRatio);
-    }
+    if (!hook.map) continue;
+    const std::uint64_t levels = pyramid_bytes(map_spec(config, hook, spec, tokens, positions));
+    if (levels > 0) visit("pyramid", levels, kRoundedMapRatio);
   }
   for (const int layer : plan.statistics_layers) {
     visit("statistics", table_bytes(config.n_heads(layer), tokens, plan, spec.top_k), kFloatRatio);
@@ -165,8 +164,10 @@ void estimate_memory(const ModelConfig& config, const CaptureSpec& spec, Capture
         if (!hook.map) continue;
         const MapSpec map = map_spec(config, hook, spec, columns, {});
         const std::int64_t height = TileGrid(map).tile_queries();
-        tile_rows = std::max(tile_rows, static_cast<std::uint64_t>(rows * map.heads * height *
-                                                                   columns * float_bytes(spec)));
+        auto held = static_cast<std::uint64_t>(map.heads * height * columns * float_bytes(spec));
+        const auto first = static_cast<std::size_t>(batch.prompts.front());
+        if (plan.positions[first].empty()) held += pyramid_held_bytes(map);
+        tile_rows = std::max(tile_rows, static_cast<std::uint64_t>(rows) * held);
       }
     }
   }

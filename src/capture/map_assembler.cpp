@@ -38,24 +38,30 @@ at::Tensor selected_rows(const std::vector<std::int64_t>& list, std::int64_t beg
 }  // namespace
 
 MapAssembler::MapAssembler(const ResultPath& path, int prompt, HookId hook, MapSpec spec)
-    : path_(path),
-      prompt_(prompt),
-      hook_(hook),
-      spec_(std::move(spec)),
-      grid_(spec_),
-      map_(std::make_shared<int>(-1)) {
-  const bool whole = spec_.subset.q_positions.empty();
-  if (spec_.kind == MapKind::pattern && whole && has_pyramid(spec_.keys)) {
-    pyramid_.emplace(spec_.heads, spec_.keys);
-  }
+    : path_(path), spec_(std::move(spec)), map_{TileGrid(spec_), std::make_shared<int>(-1)} {
   CaptureWriter& writer = path_.writer;
-  path_.pipeline.push(0, [&writer, prompt, hook, spec = spec_, map = map_] {
+  path_.pipeline.push(0, [&writer, prompt, hook, spec = spec_, map = map_.handle] {
     *map = writer.open_map(prompt, hook, spec);
   });
+  if (!pyramid_factors(spec_).empty()) open_pyramid(prompt, hook);
+}
+
+void MapAssembler::open_pyramid(int prompt, HookId hook) {
+  pyramid_.emplace(spec_);
+  CaptureWriter& writer = path_.writer;
+  for (const std::int64_t factor : pyramid_factors(spec_)) {
+    for (const Pooling pooling : {Pooling::max, Pooling::mean}) {
+      const Target target{TileGrid(pyramid_map(spec_, factor)), std::make_shared<int>(-1)};
+      const PyramidLevel level{hook.stack, hook.layer, pooling, factor};
+      path_.pipeline.push(0, [&writer, prompt, level, spec = spec_, handle = target.handle] {
+        *handle = writer.open_pyramid(prompt, level, spec);
+      });
+      levels_.emplace(LevelId{factor, pooling}, target);
+    }
+  }
 }
 
 void MapAssembler::add(const at::Tensor& rows, std::int64_t q_begin) {
-  if (pyramid_) pyramid_->add(rows, q_begin);
   if (spec_.subset.q_positions.empty()) {
     store(rows);
   } else {
@@ -69,7 +75,7 @@ void MapAssembler::add(const at::Tensor& rows, std::int64_t q_begin) {
 void MapAssembler::store(const at::Tensor& rows) {
   std::int64_t taken = 0;
   while (taken < rows.size(1)) {
-    const std::int64_t height = grid_.tile_queries();
+    const std::int64_t height = map_.grid.tile_queries();
     const std::int64_t in_tile = stored_ % height;
     const std::int64_t tile_rows = std::min(height, spec_.queries - (stored_ - in_tile));
     if (in_tile == 0) buffer_ = at::empty({spec_.heads, tile_rows, spec_.keys}, rows.options());
@@ -82,54 +88,55 @@ void MapAssembler::store(const at::Tensor& rows) {
 }
 
 void MapAssembler::flush_tile_row() {
-  const at::Tensor buffer = std::exchange(buffer_, {});
-  const std::int64_t tile_rows = buffer.size(1);
-  const std::int64_t first = stored_ - tile_rows;
-  const DType dtype = dtype_of(buffer);
+  const at::Tensor rows = std::exchange(buffer_, {});
+  push_tiles(map_, rows, stored_ - rows.size(1), CountNan::yes);
+  if (!pyramid_) return;
+  for (const PyramidStrip& strip : pyramid_->add(rows)) {
+    push_tiles(levels_.at({strip.factor, strip.pooling}), strip.values, strip.first, CountNan::no);
+  }
+}
+
+void MapAssembler::push_tiles(const Target& target, const at::Tensor& rows, std::int64_t first,
+                              CountNan count) {
+  const std::int64_t height = rows.size(1);
+  const std::int64_t keys = rows.size(2);
+  const DType dtype = dtype_of(rows);
   const std::size_t value = dtype_size(dtype);
-  const TileTarget target = grid_.target();
-  for (const Tile& tile : grid_.tiles_of_rows(first)) {
+  std::atomic<std::int64_t>* nan = count == CountNan::yes ? &path_.nan_values : nullptr;
+  for (const Tile& tile : target.grid.tiles_of_rows(first)) {
     TileSource source;
-    const std::int64_t offset = tile.head * tile_rows * spec_.keys + tile.key;
-    source.data = static_cast<const char*>(buffer.const_data_ptr()) +
-                  static_cast<std::size_t>(offset) * value;
+    const std::int64_t offset = tile.head * height * keys + tile.key;
+    source.data =
+        static_cast<const char*>(rows.const_data_ptr()) + static_cast<std::size_t>(offset) * value;
     source.dtype = dtype;
     source.heads = tile.heads;
     source.queries = tile.queries;
     source.keys = tile.keys;
-    source.head_stride = tile_rows * spec_.keys;
-    source.query_stride = spec_.keys;
+    source.head_stride = height * keys;
+    source.query_stride = keys;
     const auto bytes = static_cast<std::uint64_t>(tile.heads * tile.queries * tile.keys) * value;
     path_.pipeline.push(
         bytes,
-        // Holds the buffer until its last tile is compressed.
-        [buffer, source, target, &nan = path_.nan_values](ChunkCompressor& compressor) {
-          nan += source.dtype == DType::f64 ? count_nan<double>(source) : count_nan<float>(source);
-          return compressor.compress_tile(source, target);
+        // Holds the rows until their last tile is compressed.
+        [rows, source, chunk = target.grid.target(), nan](ChunkCompressor& compressor) {
+          if (nan != nullptr) {
+            *nan +=
+                source.dtype == DType::f64 ? count_nan<double>(source) : count_nan<float>(source);
+          }
+          return compressor.compress_tile(source, chunk);
         },
-        [&writer = path_.writer, map = map_, tile](const StoredChunk& chunk) {
-          writer.write_tile(*map, tile, chunk);
+        [&writer = path_.writer, handle = target.handle, tile](const StoredChunk& chunk) {
+          writer.write_tile(*handle, tile, chunk);
         });
   }
 }
 
 void MapAssembler::finish() {
   CaptureWriter& writer = path_.writer;
-  path_.pipeline.push(0, [&writer, map = map_] { writer.close_map(*map); });
-  if (!pyramid_) return;
-  for (PyramidPart& part : pyramid_->finish()) {
-    PyramidLevel level;
-    level.stack = hook_.stack;
-    level.layer = hook_.layer;
-    level.pooling = part.pooling;
-    level.factor = part.factor;
-    const auto bytes = static_cast<std::uint64_t>(part.values.nbytes());
-    path_.pipeline.push(bytes, [&writer, prompt = prompt_, level, values = part.values]() mutable {
-      level.values = view_of(values);
-      writer.write_pyramid(prompt, level);
-    });
+  path_.pipeline.push(0, [&writer, map = map_.handle] { writer.close_map(*map); });
+  for (const auto& [id, level] : levels_) {
+    path_.pipeline.push(0, [&writer, handle = level.handle] { writer.close_map(*handle); });
   }
-  pyramid_.reset();
 }
 
 }  // namespace attnscope

@@ -1,14 +1,16 @@
 // File: map_assembler.h
-// From blocks of map rows, as the runtime shows them, to the tiles of one stored map.
+// From blocks of map rows, as the runtime shows them, to the tiles of one stored map and its
+// pyramid. A row of tiles of each is held, never a whole map.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
-#include <vector>
+#include <utility>
 
 #include "attnscope/storage/writer.h"
 #include "pyramid.h"
@@ -31,20 +33,29 @@ class MapAssembler {
   void add(const at::Tensor& rows, std::int64_t q_begin);
 
  private:
-  // Rows of `rows` that are stored: the first `n` of them from the tile row's next free row on.
+  // A dataset of the file: how it is cut, and the writer's handle, known on the writer thread.
+  struct Target {
+    TileGrid grid;
+    std::shared_ptr<int> handle;
+  };
+  enum class CountNan : std::uint8_t { no, yes };
+  using LevelId = std::pair<std::int64_t, Pooling>;  // factor, pooling
+
+  void open_pyramid(int prompt, HookId hook);
+  // Puts `rows` [h n k], all of which are stored, into the row of tiles under way.
   void store(const at::Tensor& rows);
   void flush_tile_row();
+  // Hands over the row of tiles that begins at `first`; `rows` [h r k] of the dataset.
+  void push_tiles(const Target& target, const at::Tensor& rows, std::int64_t first, CountNan count);
   void finish();
 
   ResultPath path_;
-  int prompt_;
-  HookId hook_;
   MapSpec spec_;
-  TileGrid grid_;
-  std::shared_ptr<int> map_;  // the writer's handle, known on the writer thread
-  at::Tensor buffer_;         // [h tile_rows k], rows of the tile row under way
-  std::int64_t stored_ = 0;   // rows taken so far
+  Target map_;
+  at::Tensor buffer_;        // [h tile_rows k], rows of the tile row under way
+  std::int64_t stored_ = 0;  // rows taken so far
   std::optional<PyramidBuilder> pyramid_;
+  std::map<LevelId, Target> levels_;
 };
 
 }  // namespace attnscope

@@ -2,16 +2,13 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <utility>
+
 namespace attnscope {
 namespace {
 
 constexpr std::int64_t kStep = 4;
-constexpr std::int64_t kFlatTokens = 1024;
-constexpr std::int64_t kTopSide = 256;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
 
 at::Tensor pool_max(const at::Tensor& x) {
   return at::max_pool2d(x, {kStep, kStep}, {kStep, kStep}, {0, 0}, {1, 1}, /*ceil_mode=*/true);
@@ -23,66 +20,90 @@ at::Tensor pool_sum(const at::Tensor& x) {
                         /*count_include_pad=*/false, /*divisor_override=*/1);
 }
 
-// Cells of the map in each square along one axis.
-at::Tensor extents(std::int64_t tokens, std::int64_t factor) {
-  const std::int64_t n = ceil_div(tokens, factor);
-  at::Tensor out = at::full({n}, static_cast<double>(factor), at::kFloat);
-  out[n - 1] = static_cast<double>(tokens - (n - 1) * factor);
+// Cells of the map along one axis of squares [first, first + count): the last may have fewer.
+at::Tensor extents(std::int64_t tokens, std::int64_t factor, std::int64_t first,
+                   std::int64_t count) {
+  at::Tensor out = at::full({count}, static_cast<double>(factor), at::kFloat);
+  const std::int64_t end = (first + count) * factor;
+  if (end > tokens) out[count - 1] = static_cast<double>(factor - (end - tokens));
   return out;
+}
+
+std::uint64_t values_of(const TileGrid& grid) {
+  std::int64_t values = 0;
+  for (const Tile& tile : grid.tiles()) values += tile.heads * tile.queries * tile.keys;
+  return static_cast<std::uint64_t>(values);
 }
 
 }  // namespace
 
-bool has_pyramid(std::int64_t tokens) {
-  return tokens > kFlatTokens;
-}
-
-std::vector<std::int64_t> pyramid_factors(std::int64_t tokens) {
-  std::vector<std::int64_t> factors;
-  for (std::int64_t f = kStep; has_pyramid(tokens); f *= kStep) {
-    factors.push_back(f);
-    if (ceil_div(tokens, f) <= kTopSide) break;
+std::uint64_t pyramid_bytes(const MapSpec& map) {
+  std::uint64_t values = 0;
+  for (const std::int64_t factor : pyramid_factors(map)) {
+    values += 2 * values_of(TileGrid(pyramid_map(map, factor)));
   }
-  return factors;
+  return values * sizeof(float);
 }
 
-std::uint64_t pyramid_bytes(std::int64_t heads, std::int64_t tokens) {
+std::uint64_t pyramid_held_bytes(const MapSpec& map) {
   std::int64_t values = 0;
-  for (const std::int64_t f : pyramid_factors(tokens)) {
-    values += 2 * heads * ceil_div(tokens, f) * ceil_div(tokens, f);
+  for (const std::int64_t factor : pyramid_factors(map)) {
+    const MapSpec level = pyramid_map(map, factor);
+    values += 2 * level.heads * TileGrid(level).tile_queries() * level.keys;
   }
   return static_cast<std::uint64_t>(values) * sizeof(float);
 }
 
-PyramidBuilder::PyramidBuilder(std::int64_t heads, std::int64_t tokens) : tokens_(tokens) {
-  const std::int64_t side = ceil_div(tokens, kStep);
-  largest_ = at::zeros({heads, side, side}, at::kFloat);
-  sum_ = at::zeros({heads, side, side}, at::kFloat);
-}
-
-void PyramidBuilder::add(const at::Tensor& rows, std::int64_t q_begin) {
-  const at::Tensor block = rows.to(at::kFloat);
-  const std::int64_t first = q_begin / kStep;
-  const std::int64_t count = ceil_div(block.size(1), kStep);
-  largest_.narrow(1, first, count).copy_(pool_max(block));
-  sum_.narrow(1, first, count).copy_(pool_sum(block));
-}
-
-std::vector<PyramidPart> PyramidBuilder::finish() const {
-  std::vector<PyramidPart> parts;
-  at::Tensor largest = largest_;
-  at::Tensor sum = sum_;
-  for (const std::int64_t factor : pyramid_factors(tokens_)) {
-    if (factor > kStep) {
-      largest = pool_max(largest);
-      sum = pool_sum(sum);
-    }
-    const at::Tensor side = extents(tokens_, factor);
-    const at::Tensor cells = side.unsqueeze(1) * side.unsqueeze(0);
-    parts.push_back({Pooling::max, factor, largest.contiguous()});
-    parts.push_back({Pooling::mean, factor, (sum / cells).contiguous()});
+PyramidBuilder::PyramidBuilder(const MapSpec& map) : map_(map) {
+  for (const std::int64_t factor : pyramid_factors(map)) {
+    const MapSpec level = pyramid_map(map, factor);
+    levels_.push_back({.factor = factor,
+                       .rows = level.queries,
+                       .columns = level.keys,
+                       .strip_rows = TileGrid(level).tile_queries()});
   }
-  return parts;
+}
+
+std::vector<PyramidStrip> PyramidBuilder::add(const at::Tensor& rows) {
+  std::vector<PyramidStrip> finished;
+  const at::Tensor block = rows.to(at::kFloat);
+  pool(0, block, block, finished);
+  return finished;
+}
+
+void PyramidBuilder::pool(std::size_t index, const at::Tensor& largest, const at::Tensor& sum,
+                          std::vector<PyramidStrip>& finished) {
+  Level& level = levels_[index];
+  const at::Tensor pooled_max = pool_max(largest);
+  const at::Tensor pooled_sum = pool_sum(sum);
+  for (std::int64_t taken = 0; taken < pooled_max.size(1);) {
+    const std::int64_t in_strip = level.done % level.strip_rows;
+    const std::int64_t height = std::min(level.strip_rows, level.rows - (level.done - in_strip));
+    if (in_strip == 0) {
+      level.largest = at::empty({map_.heads, height, level.columns}, at::kFloat);
+      level.sum = at::empty_like(level.largest);
+    }
+    const std::int64_t n = std::min(pooled_max.size(1) - taken, height - in_strip);
+    level.largest.narrow(1, in_strip, n).copy_(pooled_max.narrow(1, taken, n));
+    level.sum.narrow(1, in_strip, n).copy_(pooled_sum.narrow(1, taken, n));
+    taken += n;
+    level.done += n;
+    if (in_strip + n == height) finish_strip(index, finished);
+  }
+}
+
+void PyramidBuilder::finish_strip(std::size_t index, std::vector<PyramidStrip>& finished) {
+  Level& level = levels_[index];
+  const at::Tensor largest = std::exchange(level.largest, {});
+  at::Tensor sum = std::exchange(level.sum, {});
+  const std::int64_t first = level.done - largest.size(1);
+  const at::Tensor cells =
+      extents(map_.queries, level.factor, first, largest.size(1)).unsqueeze(1) *
+      extents(map_.keys, level.factor, 0, level.columns).unsqueeze(0);
+  // Sums become means in place, once the next level has them.
+  if (index + 1 < levels_.size()) pool(index + 1, largest, sum, finished);
+  finished.push_back({Pooling::max, level.factor, first, largest});
+  finished.push_back({Pooling::mean, level.factor, first, sum.div_(cells)});
 }
 
 }  // namespace attnscope

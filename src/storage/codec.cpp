@@ -30,6 +30,8 @@ const char* map_dtype_name(MapDType dtype) {
   switch (dtype) {
     case MapDType::r10:
       return "r10";
+    case MapDType::r7:
+      return "r7";
     case MapDType::f32:
       return "f32";
     case MapDType::f16:

@@ -36,17 +36,31 @@ inline std::uint32_t half_bits(std::uint32_t u) {
   return sign | (magnitude >= 0x477ff000U ? huge : finite);
 }
 
-ATTNSCOPE_CLONES
-void store_r10(const float* values, std::size_t count, float floor, unsigned char* out,
-               std::size_t stride) {
+// Part of each function below, so that it is compiled for the same instructions.
+template <int kBits>
+[[gnu::always_inline]] inline void store_rounded(const float* values, std::size_t count,
+                                                 float floor, unsigned char* out,
+                                                 std::size_t stride) {
   for (std::size_t i = 0; i < count; ++i) {
     const float kept = std::fabs(values[i]) < floor ? 0.0F : values[i];
-    const std::uint32_t u = rounded_bits(std::bit_cast<std::uint32_t>(kept), 13);
+    const std::uint32_t u = rounded_bits(std::bit_cast<std::uint32_t>(kept), 23 - kBits);
     out[i] = static_cast<unsigned char>(u);
     out[stride + i] = static_cast<unsigned char>(u >> 8U);
     out[2 * stride + i] = static_cast<unsigned char>(u >> 16U);
     out[3 * stride + i] = static_cast<unsigned char>(u >> 24U);
   }
+}
+
+ATTNSCOPE_CLONES
+void store_r10(const float* values, std::size_t count, float floor, unsigned char* out,
+               std::size_t stride) {
+  store_rounded<10>(values, count, floor, out, stride);
+}
+
+ATTNSCOPE_CLONES
+void store_r7(const float* values, std::size_t count, float floor, unsigned char* out,
+              std::size_t stride) {
+  store_rounded<7>(values, count, floor, out, stride);
 }
 
 ATTNSCOPE_CLONES
@@ -111,6 +125,8 @@ void store_row(const RowJob& job, std::byte* planes, std::size_t plane_stride) {
   switch (job.dtype) {
     case MapDType::r10:
       return store_r10(job.values, job.count, job.floor, out, plane_stride);
+    case MapDType::r7:
+      return store_r7(job.values, job.count, job.floor, out, plane_stride);
     case MapDType::f32:
       return store_f32(job.values, job.count, job.floor, out, plane_stride);
     case MapDType::f16:

@@ -14,6 +14,14 @@ constexpr std::int64_t kTile = 256;
 // Up to this many positions a tile of one head is so small that all heads share one.
 constexpr std::int64_t kAllHeads = 128;
 
+constexpr std::int64_t kPyramidStep = 4;
+constexpr std::int64_t kFlatTokens = 1024;  // maps up to this size have no pyramid
+constexpr std::int64_t kTopSide = 256;
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
 constexpr std::array<const char*, 10> kKindNames{"capture",  "ablate", "patch", "verdict",
                                                  "lens",     "probe",  "prune", "explain",
                                                  "generate", "diff"};
@@ -130,6 +138,31 @@ TileTarget TileGrid::target() const {
           .queries = tile_queries_,
           .keys = tile_keys_,
           .padding = fill()};
+}
+
+std::vector<std::int64_t> pyramid_factors(const MapSpec& map) {
+  std::vector<std::int64_t> factors;
+  const bool whole = map.subset.q_positions.empty() && map.subset.k_positions.empty();
+  const std::int64_t side = std::max(map.queries, map.keys);
+  if (map.kind != MapKind::pattern || !whole || side <= kFlatTokens) return factors;
+  for (std::int64_t f = kPyramidStep; factors.empty() || side > kTopSide * factors.back();
+       f *= kPyramidStep) {
+    factors.push_back(f);
+  }
+  return factors;
+}
+
+MapSpec pyramid_map(const MapSpec& map, std::int64_t factor) {
+  MapSpec level = map;
+  level.queries = ceil_div(map.queries, factor);
+  level.keys = ceil_div(map.keys, factor);
+  // Square (a, b) holds a seen cell while its nearest corner does: (a − b)·factor − factor + 1 is
+  // the least distance of a query to a key in it.
+  if (map.window > 0) level.window = ceil_div(map.window + factor - 1, factor);
+  level.dtype = MapDType::r7;
+  level.floor = Floor::off;
+  level.row_sum = RowSum::free;
+  return level;
 }
 
 }  // namespace attnscope

@@ -1,6 +1,5 @@
 // Attention maps, their statistics and pyramids.
 #include <algorithm>
-#include <bit>
 #include <limits>
 
 #include "attnscope/support/error.h"
@@ -13,7 +12,6 @@ using namespace storage_detail;  // NOLINT: the module's own helpers
 
 namespace {
 
-constexpr int kPyramidBits = 7;
 constexpr std::int64_t kOverviewCells = 64;
 
 const char* row_sum_name(RowSum sum) {
@@ -67,6 +65,9 @@ int CaptureWriter::open_map(int prompt, HookId hook, const MapSpec& spec) {
   if (spec.kind == MapKind::scores && spec.dtype != MapDType::f32) {
     misuse(hook_name(hook), "scores are stored exactly", "f32", map_dtype_name(spec.dtype));
   }
+  if (spec.dtype == MapDType::r7) {
+    misuse(hook_name(hook), "only pyramids are stored with 7 bits", "r10, f32 or f16", "r7");
+  }
   TileGrid grid(spec);
   h5::Group cache = s.cache_group(prompt);
   h5::Dataset dataset = cache.create_dataset(hook_name(hook), map_dataset(spec, grid));
@@ -77,6 +78,27 @@ int CaptureWriter::open_map(int prompt, HookId hook, const MapSpec& spec) {
   dataset.set_text("map_dtype", map_dtype_name(spec.dtype));
   dataset.set_number("floor", spec.floor == Floor::on ? kMapFloor : 0);
   dataset.set_text("row_sum", row_sum_name(spec.row_sum));
+  s.maps.emplace(s.next_handle, OpenMap{std::move(dataset), std::move(grid)});
+  return s.next_handle++;
+}
+
+int CaptureWriter::open_pyramid(int prompt, const PyramidLevel& level, const MapSpec& map) {
+  State& s = *state_;
+  s.require_prompt(prompt);
+  const std::vector<std::int64_t> factors = pyramid_factors(map);
+  if (std::find(factors.begin(), factors.end(), level.factor) == factors.end()) {
+    misuse("pyramid", "the map has no such level", "one of pyramid_factors()",
+           std::to_string(level.factor));
+  }
+  const MapSpec spec = pyramid_map(map, level.factor);
+  TileGrid grid(spec);
+  h5::Group group =
+      s.prompt_group(prompt).require_group(std::string("attention/") + stack_name(level.stack) +
+                                           "/pyramid/" + std::to_string(level.layer));
+  const std::string name =
+      std::string(level.pooling == Pooling::max ? "max_" : "mean_") + std::to_string(level.factor);
+  h5::Dataset dataset = group.create_dataset(name, map_dataset(spec, grid));
+  set_labels(dataset, {"attn.hook_pattern", static_cast<int>(level.layer), {"h", "q", "k"}});
   s.maps.emplace(s.next_handle, OpenMap{std::move(dataset), std::move(grid)});
   return s.next_handle++;
 }
@@ -205,27 +227,6 @@ void CaptureWriter::close_attention(int attention) {
   }
   for (auto& [name, table] : open.tables) seal(table);
   s.attentions.erase(found);
-}
-
-void CaptureWriter::write_pyramid(int prompt, const PyramidLevel& level) {
-  State& s = *state_;
-  s.require_prompt(prompt);
-  std::vector<std::byte> raw = dense(level.values);
-  if (level.values.dtype != DType::f32 || level.values.rank != 3) {
-    misuse("pyramid", "a level is [h q k] float32", "", "");
-  }
-  auto* values = reinterpret_cast<float*>(raw.data());
-  std::transform(values, values + level.values.numel(), values,
-                 [](float v) { return round_mantissa(v, kPyramidBits); });
-  h5::Group group =
-      s.prompt_group(prompt).require_group(std::string("attention/") + stack_name(level.stack) +
-                                           "/pyramid/" + std::to_string(level.layer));
-  const std::string name =
-      std::string(level.pooling == Pooling::max ? "max_" : "mean_") + std::to_string(level.factor);
-  put_table(
-      group, name,
-      {.type = h5::Type::of(h5::Scalar::f32), .dims = dims_of(level.values), .by_block = true},
-      {"attn.hook_pattern", static_cast<int>(level.layer), {"h", "q", "k"}}, raw, s.compressor);
 }
 
 }  // namespace attnscope

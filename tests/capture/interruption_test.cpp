@@ -53,9 +53,10 @@ class Interruption : public ::testing::Test {
   }
 
   CaptureSpec spec(const std::string& out) const {
-    CaptureSpec s = testing::spec_for("models/tiny-random-gpt2", folder_.file(out));
+    CaptureSpec s = testing::spec_for(model_, folder_.file(out));
     s.prompts.prompts_file = folder_.file("p.jsonl");
     s.hooks = "pattern,z,mlp.hook_post,resid_post";
+    s.beyond_context = true;
     return s;
   }
 
@@ -95,17 +96,19 @@ class Interruption : public ::testing::Test {
     return found;
   }
 
+  // Kill, resume and kill again, resume to the end: the same bytes as a run left alone, and no
+  // committed shard is ever written again.
+  void kill_and_resume(int points);
+
   TempFolder folder_;
+  std::string model_ = "models/tiny-random-gpt2";
 };
 
-// Kill, resume and kill again, resume to the end: the same bytes as a run left alone, and no
-// committed shard is ever written again.
-TEST_F(Interruption, KilledAnywhereARunResumesToTheSameBytes) {
+void Interruption::kill_and_resume(int points) {
   const Outcome whole = run(spec("whole.h5"));
   ASSERT_EQ(whole.exit_code, 0) << whole.output;
   const std::string expected = bytes_of(folder_.file("whole.h5"));
   ASSERT_FALSE(expected.empty());
-  const int points = kill_points();
   Philox random(11, 0);
   int killed = 0;
   int kept = 0;
@@ -114,7 +117,9 @@ TEST_F(Interruption, KilledAnywhereARunResumesToTheSameBytes) {
     s.output.force = true;
     const double span = whole.seconds * 1e6;
     const auto moment = [&] { return 1 + static_cast<long>(random.uniform() * span); };
-    killed += run(s, moment()).exit_code == -1 ? 1 : 0;
+    // The first kills are spread over the whole run, however few there are.
+    const auto spread = 1 + static_cast<long>((point + random.uniform()) * span / points);
+    killed += run(s, spread).exit_code == -1 ? 1 : 0;
     EXPECT_FALSE(exists(folder_.file("run.h5")) && committed("run.h5").size() == 1);
     s.output.force = false;
     s.output.resume = true;
@@ -135,6 +140,17 @@ TEST_F(Interruption, KilledAnywhereARunResumesToTheSameBytes) {
   }
   EXPECT_GE(killed, points / 3) << "the kills came too late to test anything";
   EXPECT_GT(kept, 0) << "no kill came after a commit";
+}
+
+TEST_F(Interruption, KilledAnywhereARunResumesToTheSameBytes) {
+  kill_and_resume(kill_points());
+}
+
+// Maps above 1024 tokens have pyramids, whose tiles are written among those of the map.
+TEST_F(Interruption, KilledWithPyramidsUnderWayARunResumesToTheSameBytes) {
+  model_ = "families/llama";
+  testing::write_id_prompts(folder_.file("p.jsonl"), {1030, 1100, 1025, 1200}, 200);
+  kill_and_resume(std::max(3, kill_points() / 3));
 }
 
 // Leaves a run with at least one committed shard and not all of them.

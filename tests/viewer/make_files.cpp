@@ -38,11 +38,11 @@ struct Attention {
 // Largest and mean of squares of 4^n cells of one head, finest first.
 class Pyramid {
  public:
-  Pyramid(std::int64_t queries, std::int64_t keys) : queries_(queries), keys_(keys) {
-    for (std::int64_t factor = 4; queries / (factor / 4) > 256; factor *= 4) {
-      factors_.push_back(factor);
+  explicit Pyramid(const MapSpec& map)
+      : queries_(map.queries), keys_(map.keys), factors_(pyramid_factors(map)) {
+    for (const std::int64_t factor : factors_) {
       const std::size_t cells =
-          static_cast<std::size_t>(side(queries, factor) * side(keys, factor));
+          static_cast<std::size_t>(side(queries_, factor) * side(keys_, factor));
       largest_.emplace_back(cells, 0.0F);
       sum_.emplace_back(cells, 0.0);
     }
@@ -61,7 +61,6 @@ class Pyramid {
     }
   }
 
-  std::vector<std::int64_t> factors() const { return factors_; }
   const std::vector<float>& largest(std::size_t level) const { return largest_[level]; }
   std::vector<float> mean(std::size_t level) const {
     const std::int64_t factor = factors_[level];
@@ -142,14 +141,14 @@ class AttentionWriter {
                        .causal = attention_.causal,
                        .floor = attention_.keys >= 4096 ? Floor::on : Floor::off};
     const int map = writer_.open_map(prompt_, {Site::pattern, layer, attention_.stack}, spec);
-    std::vector<Pyramid> pyramids(heads_.size(), Pyramid(attention_.queries, attention_.keys));
+    std::vector<Pyramid> pyramids(heads_.size(), Pyramid(spec));
     const TileGrid grid(spec);
     // A row of tiles at a time: the map of a long text fits in no memory.
     for (std::int64_t q = 0; q < attention_.queries; q += grid.tile_queries()) {
       write_rows(layer, q, grid, map, statistics, pyramids);
     }
     writer_.close_map(map);
-    write_pyramids(layer, pyramids);
+    write_pyramids(layer, spec, pyramids);
     const std::vector<float> norms(static_cast<std::size_t>(attention_.keys), 1.0F);
     for (int head = 0; head < attention_.n_heads; ++head) {
       statistics.set_value_norm(head, norms.data());
@@ -203,25 +202,32 @@ class AttentionWriter {
     return static_cast<float>(std::log(sum));
   }
 
-  void write_pyramids(int layer, const std::vector<Pyramid>& pyramids) {
-    const std::vector<std::int64_t> factors = pyramids.front().factors();
+  void write_pyramids(int layer, const MapSpec& map, const std::vector<Pyramid>& pyramids) {
+    const std::vector<std::int64_t> factors = pyramid_factors(map);
     for (std::size_t level = 0; level < factors.size(); ++level) {
+      const TileGrid grid(pyramid_map(map, factors[level]));
       for (const Pooling pooling : {Pooling::max, Pooling::mean}) {
+        const int open =
+            writer_.open_pyramid(prompt_, {attention_.stack, layer, pooling, factors[level]}, map);
         std::vector<float> all;
         for (const Pyramid& pyramid : pyramids) {
           const std::vector<float> one =
               pooling == Pooling::max ? pyramid.largest(level) : pyramid.mean(level);
           all.insert(all.end(), one.begin(), one.end());
         }
-        writer_.write_pyramid(
-            prompt_, {.stack = attention_.stack,
-                      .layer = layer,
-                      .pooling = pooling,
-                      .factor = factors[level],
-                      .values = contiguous_view(all.data(), DType::f32,
-                                                {static_cast<std::int64_t>(pyramids.size()),
-                                                 Pyramid::side(attention_.queries, factors[level]),
-                                                 Pyramid::side(attention_.keys, factors[level])})});
+        const std::int64_t rows = Pyramid::side(attention_.queries, factors[level]);
+        const std::int64_t columns = Pyramid::side(attention_.keys, factors[level]);
+        for (const Tile& tile : grid.tiles()) {
+          const TileSource source{
+              .data = all.data() + (tile.head * rows + tile.query) * columns + tile.key,
+              .heads = tile.heads,
+              .queries = tile.queries,
+              .keys = tile.keys,
+              .head_stride = rows * columns,
+              .query_stride = columns};
+          writer_.write_tile(open, tile, compressor_.compress_tile(source, grid.target()));
+        }
+        writer_.close_map(open);
       }
     }
   }

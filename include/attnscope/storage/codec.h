@@ -19,10 +19,11 @@ namespace attnscope {
 // How the values of a map are stored.
 enum class MapDType : std::uint8_t {
   r10,  // float32 with the mantissa rounded to 10 bits, to nearest even
+  r7,   // the same with 7 bits: levels of pyramids
   f32,
   f16,  // IEEE binary16, to nearest even
 };
-const char* map_dtype_name(MapDType dtype);  // "r10", "f32", "f16": the attribute map_dtype
+const char* map_dtype_name(MapDType dtype);  // "r10", "r7" …: the attribute map_dtype
 
 // Values below this become 0 where a floor is asked for.
 inline constexpr float kMapFloor = 0x1p-24F;

@@ -162,6 +162,22 @@ class TileGrid {
   std::int64_t tile_heads_ = 0, tile_queries_ = 0, tile_keys_ = 0;
 };
 
+enum class Pooling : std::uint8_t { max, mean };
+
+// One level of the pyramid of one pattern: attention/<stack>/pyramid/<layer>/max_4 …
+struct PyramidLevel {
+  Stack stack = Stack::self;
+  std::int64_t layer = 0;
+  Pooling pooling = Pooling::max;
+  std::int64_t factor = 4;  // each cell stands for factor × factor cells of the pattern
+};
+
+// The levels of a pattern, finest first: 4, 16, 64 … down to at most 256 cells a side. None of maps
+// up to 1024 tokens, of scores, and where only some positions are stored.
+std::vector<std::int64_t> pyramid_factors(const MapSpec& map);
+// A level as a map of its own [h ⌈q/factor⌉ ⌈k/factor⌉], cut into tiles and masked like one.
+MapSpec pyramid_map(const MapSpec& map, std::int64_t factor);
+
 // Path parts inside a file.
 std::string prompt_group_name(int prompt);  // "p000007"
 const char* stack_name(Stack stack);        // "self", "encoder", "decoder", "cross"

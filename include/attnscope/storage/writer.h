@@ -79,17 +79,6 @@ struct AttentionLayer {
   std::span<const std::uint8_t> overview;    // [h a b], a = min(64, q), b = min(64, k)
 };
 
-enum class Pooling : std::uint8_t { max, mean };
-
-// One level of the pyramid of one layer: attention/<stack>/pyramid/<layer>/max_4 …
-struct PyramidLevel {
-  Stack stack = Stack::self;
-  std::int64_t layer = 0;
-  Pooling pooling = Pooling::max;
-  std::int64_t factor = 4;
-  TensorView values;  // [h q' k'], float32; stored with 7 mantissa bits
-};
-
 class CaptureWriter {
  public:
   // Creates `path`, which must not exist; missing folders are an error.
@@ -109,6 +98,8 @@ class CaptureWriter {
 
   // An attention map, tile by tile in any order (capture keeps one order for equal bytes).
   int open_map(int prompt, HookId hook, const MapSpec& spec);
+  // A level of the pyramid of the pattern `map`: the same with the tiles of pyramid_map(map).
+  int open_pyramid(int prompt, const PyramidLevel& level, const MapSpec& map);
   void write_tile(int map, const Tile& tile, const StoredChunk& chunk);
   void close_map(int map);
 
@@ -116,8 +107,6 @@ class CaptureWriter {
   // `slot` is the index into plan.layers. Every slot must be written once.
   void write_attention(int attention, std::int64_t slot, const AttentionLayer& layer);
   void close_attention(int attention);
-
-  void write_pyramid(int prompt, const PyramidLevel& level);
 
   // At /experiments/<name>, which must not be there yet.
   void write_experiment(const ExperimentRecord& record);
