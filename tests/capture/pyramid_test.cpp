@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "attnscope/storage/h5.h"
+#include "attnscope/storage/verify.h"
 #include "capture_case.h"
 #include "map_assembler.h"
 #include "testing/temp_folder.h"
@@ -242,6 +243,7 @@ TEST(PyramidCapture, IsThatOfTheStoredMap) {
   spec.heads = "1.2,1.5";
   spec.map_format = MapFormat::f32;
   const CaptureResult result = run_capture(spec);
+  EXPECT_TRUE(verify_file(spec.output.out).findings.empty());
   const h5::File file = h5::File::open(spec.output.out);
   const std::vector<float> stored = read(file, "prompts/p000000/cache/blocks.1.attn.hook_pattern");
   const at::Tensor map = at::tensor(stored).view({2, 1100, 1100});

@@ -42,7 +42,7 @@ TEST(Rounding, KeepsTenBitsToNearestEven) {
     if (std::isnan(value)) {
       EXPECT_TRUE(std::isnan(rounded));
     } else {
-      EXPECT_EQ(rounded, testing::rounded_to_10_bits(value)) << value;
+      EXPECT_EQ(rounded, testing::rounded_to(10, value)) << value;
     }
   }
   EXPECT_EQ(round_mantissa(1.0F + 0x1p-11F, 10), 1.0F);                    // tie to even
@@ -81,7 +81,7 @@ TEST(Codec, TilesDecodeToRoundedValues) {
   const int tokens = 256;
   const std::vector<float> values = testing::sample_pattern(3, 2, tokens);
   ChunkCompressor compressor;
-  for (const MapDType dtype : {MapDType::r10, MapDType::f32, MapDType::f16}) {
+  for (const MapDType dtype : {MapDType::r10, MapDType::r7, MapDType::f32, MapDType::f16}) {
     const TileSource source{.data = values.data(),
                             .heads = 2,
                             .queries = tokens,
@@ -102,8 +102,8 @@ TEST(Codec, TilesDecodeToRoundedValues) {
       } else {
         float value = 0;
         std::memcpy(&value, &raw[i * 4], 4);
-        ASSERT_EQ(value,
-                  dtype == MapDType::r10 ? testing::rounded_to_10_bits(values[i]) : values[i]);
+        const int bits = dtype == MapDType::r10 ? 10 : dtype == MapDType::r7 ? 7 : 23;
+        ASSERT_EQ(value, testing::rounded_to(bits, values[i]));
       }
     }
   }
@@ -118,7 +118,7 @@ TEST(Codec, TilesAreNoLargerThanWithHdf5sOwnGzip1) {
   // The library's filters: shuffle, then compress2 at level 1.
   std::vector<Bytef> shuffled(values.size() * 4);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto bits = std::bit_cast<std::uint32_t>(testing::rounded_to_10_bits(values[i]));
+    const auto bits = std::bit_cast<std::uint32_t>(testing::rounded_to(10, values[i]));
     for (std::size_t p = 0; p < 4; ++p) {
       shuffled[p * values.size() + i] = static_cast<Bytef>(bits >> (8 * p));
     }

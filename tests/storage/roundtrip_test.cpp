@@ -123,7 +123,7 @@ TEST(Reader, SaysWhatWasWritten) {
   const auto map = reader.read_map(0, {Site::pattern, 1}, 2);
   const auto pattern = testing::sample_pattern(1, 3, 7);
   for (std::size_t i = 0; i < 49; ++i) {
-    EXPECT_EQ(map[i], testing::rounded_to_10_bits(pattern[98 + i]));
+    EXPECT_EQ(map[i], testing::rounded_to(10, pattern[98 + i]));
   }
   const StoredAttention attention = reader.attention(0, Stack::self);
   EXPECT_EQ(attention.head_stats, (std::vector<std::string>{"entropy", "max"}));

@@ -135,7 +135,7 @@ class SampleWriter {
     std::vector<float> stored = pattern;
     for (float& v : stored) {
       if (options_.floor == Floor::on && std::fabs(v) < 0x1p-24F) v = 0;
-      if (options_.map_dtype == MapDType::r10) v = rounded_to_10_bits(v);
+      if (options_.map_dtype == MapDType::r10) v = rounded_to(10, v);
     }
     const std::vector<std::int64_t> shape{kSampleHeads, tokens, tokens};
     if (options_.map_dtype == MapDType::f16) {
@@ -319,12 +319,12 @@ std::vector<float> sample_pattern(int seed, int heads, int tokens) {
   return out;
 }
 
-float rounded_to_10_bits(float value) {
+float rounded_to(int bits, float value) {
   if (!std::isfinite(value) || value == 0) return value;
   int exponent = 0;
   const double mantissa = std::frexp(static_cast<double>(value), &exponent);  // 0.5 ≤ |m| < 1
   // float32 subnormals have a fixed last bit; 10 bits of mantissa end at 2^-136 there.
-  const int last_bit = std::max(exponent - 11, -136);
+  const int last_bit = std::max(exponent - bits - 1, -126 - bits);
   const double scaled = std::ldexp(mantissa, exponent - last_bit);
   return static_cast<float>(std::ldexp(std::nearbyint(scaled), last_bit));
 }

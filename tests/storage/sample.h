@@ -40,8 +40,8 @@ RunInfo sample_run();
 
 // Causal softmax rows [h q k].
 std::vector<float> sample_pattern(int seed, int heads, int tokens);
-// `value` with 10 mantissa bits, computed by scaling and rounding, not by bits.
-float rounded_to_10_bits(float value);
+// `value` with so many mantissa bits, computed by scaling and rounding, not by bits.
+float rounded_to(int bits, float value);
 
 // Writes a whole file; returns what its datasets must hold (packed: the per-prompt groups only).
 std::vector<Expected> write_sample(const std::string& path, const SampleOptions& options = {});

@@ -84,5 +84,41 @@ TEST(TileGrid, RowsOfTilesAreTheWholeInOrder) {
   EXPECT_EQ(count, grid.tiles().size());
 }
 
+// A level is masked where no cell of a square is seen, and nowhere else.
+TEST(PyramidMap, SeesASquareWhereACellOfItIsSeen) {
+  for (const std::int64_t window : {0, 1, 4, 5, 130, 700}) {
+    const MapSpec map{.heads = 1, .queries = 1100, .keys = 1100, .causal = true, .window = window};
+    ASSERT_EQ(pyramid_factors(map), (std::vector<std::int64_t>{4, 16}));
+    for (const std::int64_t factor : {4, 16}) {
+      const MapSpec level = pyramid_map(map, factor);
+      ASSERT_EQ(level.queries, (1100 + factor - 1) / factor);
+      std::vector<bool> seen(static_cast<std::size_t>(level.queries * level.keys));
+      for (std::int64_t q = 0; q < map.queries; ++q) {
+        for (std::int64_t k = 0; k < map.keys; ++k) {
+          const auto square = static_cast<std::size_t>(q / factor * level.keys + k / factor);
+          if (visible(map, q, k)) seen[square] = true;
+        }
+      }
+      for (std::int64_t a = 0; a < level.queries; ++a) {
+        for (std::int64_t b = 0; b < level.keys; ++b) {
+          ASSERT_EQ(visible(level, a, b), seen[static_cast<std::size_t>(a * level.keys + b)])
+              << window << " " << factor << " " << a << "," << b;
+        }
+      }
+    }
+  }
+}
+
+TEST(PyramidMap, OnlyWholeLongPatternsHaveLevels) {
+  const MapSpec whole{.heads = 1, .queries = 1025, .keys = 1025};
+  EXPECT_EQ(pyramid_factors(whole).size(), 2U);
+  MapSpec scores = whole;
+  scores.kind = MapKind::scores;
+  EXPECT_TRUE(pyramid_factors(scores).empty());
+  MapSpec rows = whole;
+  rows.subset.q_positions = {1, 3};
+  EXPECT_TRUE(pyramid_factors(rows).empty());
+}
+
 }  // namespace
 }  // namespace attnscope
