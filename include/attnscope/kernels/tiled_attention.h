@@ -45,29 +45,19 @@ struct HeadsView {
   }
 };
 
-// Finished rows of one head's pattern, as the tiles that are stored are made of them.
-template <typename T>
-struct PatternRows {
-  int head = 0;
-  int q_begin = 0;  // first query
-  int n_rows = 0;
-  int n_columns = 0;  // keys 0 … n_columns − 1 are given, hidden ones as 0; the rest is 0
-  const T* values = nullptr;  // [n_rows n_columns], row_stride values from row to row
-  std::int64_t row_stride = 0;
-};
-
-// Called from the thread that computes the head, with the rows of a head in ascending order, at
-// most kTiledPartQueries a call; every call but the last of a head starts and ends at a multiple of
-// that.
-template <typename T>
-class PatternConsumer {
- public:
-  virtual ~PatternConsumer() = default;
-  virtual bool wants(int head) const = 0;
-  virtual void take(const PatternRows<T>& rows) = 0;
-};
-
+// Queries of a part start at multiples of this.
 inline constexpr int kTiledPartQueries = 128;
+
+// Some queries of one head.
+template <typename T>
+struct TiledPart {
+  int head = 0;
+  int q_begin = 0;  // a multiple of kTiledPartQueries
+  int q_end = 0;    // that, or n_queries
+  // Finished rows of the pattern [q_end − q_begin, n_keys], 0 on hidden keys; null: not wanted.
+  T* pattern = nullptr;
+  std::int64_t pattern_stride = 0;  // values from row to row
+};
 
 // Relative positions of Shaw et al. 2018: k_ij = k_j + key[clip(j − i)], and likewise for values.
 template <typename T>
@@ -106,16 +96,17 @@ struct TiledAttentionOutput {
   HeadsView<T> z;                               // [q h d]
   T* lse = nullptr;                             // [h q]; −inf on fully masked rows
   StatisticsAccumulator* statistics = nullptr;  // of the same heads, queries and keys
-  PatternConsumer<T>* pattern = nullptr;
 };
 
 // Buffers of one thread, reused from head to head.
 template <typename T>
 class TiledScratch;
 
-// Different heads may be computed from different threads, each with its own scratch. The result of
-// a head does not depend on the thread, nor on which other heads are computed, nor on what else
-// than z is wanted. Instantiated for float and double.
+// First prepare() of every kv head, then the parts of each head in ascending order of queries (the
+// statistics need that; without them any order). Both may be called from several threads for
+// different heads, each thread with its own scratch. A result depends neither on the threads, nor
+// on which other heads are computed, nor on what else than z is wanted, nor on how a head is cut
+// into parts. Instantiated for float and double.
 template <typename T>
 class TiledAttention {
  public:
@@ -123,7 +114,9 @@ class TiledAttention {
   TiledAttention(const TiledAttentionInput<T>& input, const TiledAttentionOutput<T>& output);
   ~TiledAttention();
 
-  void compute_head(int head, TiledScratch<T>& scratch) const;
+  // Transposes the keys of a kv head, [d k].
+  void prepare(int kv_head);
+  void compute(const TiledPart<T>& part, TiledScratch<T>& scratch) const;
 };
 
 }  // namespace attnscope
