@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "attnscope/kernels/exponential.h"
 #include "attnscope/support/vector_clones.h"
-#include "exponential.h"
 
 namespace attnscope {
 namespace {

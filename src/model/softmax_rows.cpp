@@ -7,8 +7,8 @@
 #include <limits>
 #include <vector>
 
+#include "attnscope/kernels/exponential.h"
 #include "attnscope/support/vector_clones.h"
-#include "exponential.h"
 
 namespace attnscope {
 namespace {
