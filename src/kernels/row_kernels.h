@@ -3,6 +3,7 @@
 // instruction sets and the one that fits the processor is picked when the program starts.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace attnscope::row_kernels {
@@ -13,20 +14,41 @@ struct Moments {
   double distance = 0;  // Σ α |query − key|
 };
 
-// Keys per entry of block_maxima().
-inline constexpr int kBlock = 16;
-
 // `row` [n]; key j stands at position first_key + j.
 Moments moments(const float* row, int n, int query, int first_key);
 Moments moments(const double* row, int n, int query, int first_key);
 
-// key_sum[j] += row[j]; cell_max[j] = max(cell_max[j], row[j]).
-void fold(const float* row, int n, double* key_sum, float* cell_max);
-void fold(const double* row, int n, double* key_sum, float* cell_max);
+// α_j = factor·values[j].
+template <typename T>
+struct ScaledRow {
+  const T* values = nullptr;
+  T factor = 1;
+};
 
-// maxima[b] = the largest of row[kBlock·b … kBlock·b + kBlock − 1], the last block may be short.
+inline constexpr std::size_t kFoldRows = 4;
+
+// For each of n keys: key_sum[j] += Σ_rows α_j and cell_max[j] = max(cell_max[j], α_j of any row).
+// At most kFoldRows rows.
+void fold(const ScaledRow<float>* rows, int n_rows, int n, double* key_sum, float* cell_max);
+void fold(const ScaledRow<double>* rows, int n_rows, int n, double* key_sum, float* cell_max);
+
+// A row is cut into strips; a block is every kBlockLanes-th key of a strip, so that the maxima of
+// all its blocks are found without a sum across the lanes of a register.
+inline constexpr int kBlockLanes = 16;
+inline constexpr int kStrip = 16 * kBlockLanes;
+
+inline int block_count(int n) {
+  const int rest = n % kStrip;
+  return n / kStrip * kBlockLanes + (rest < kBlockLanes ? rest : kBlockLanes);
+}
+
+// maxima[b] = the largest of the keys of block b, [block_count(n)]; NaN is passed over.
 void block_maxima(const float* row, int n, float* maxima);
 void block_maxima(const double* row, int n, double* maxima);
+
+// −inf if n is 0; NaN is passed over.
+float largest(const float* row, int n);
+double largest(const double* row, int n);
 
 // True if some value is not 0.
 bool any_nonzero(const float* row, int n);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -63,13 +64,16 @@ struct AttentionStatistics {
   std::vector<std::uint8_t> overview;        // [h a b] round(255·√max)
 };
 
-// Takes finished pattern rows in any order of heads and in ascending order of queries per head.
-// Not safe for concurrent use on one head; different heads may be fed from different threads.
-// A row without any mass (every key masked, no learned sink) has no distribution: its row
-// statistics are NaN (lse as given) and it is left out of every mean.
+// Takes finished pattern rows (or those of TiledAttention) in any order of heads and in ascending
+// order of queries per head. Not safe for concurrent use on one head; different heads may be fed
+// from different threads. A row without any mass (every key masked, no learned sink) has no
+// distribution: its row statistics are NaN (lse as given) and it is left out of every mean.
 class StatisticsAccumulator {
  public:
   explicit StatisticsAccumulator(const StatisticsShape& shape);
+  ~StatisticsAccumulator();
+  StatisticsAccumulator(StatisticsAccumulator&&) noexcept;
+  StatisticsAccumulator& operator=(StatisticsAccumulator&&) noexcept;
 
   // `rows` points to n_rows × row_stride values, row r is query q_begin + r, keys 0 … n_columns−1
   // (−1: all Tk); keys that are not given are zeros. Work stops at the last visible key of each
@@ -89,30 +93,9 @@ class StatisticsAccumulator {
 
  private:
   template <typename T>
-  struct Row;
-
-  template <typename T>
-  void add_row(const Row<T>& row);
-  template <typename T>
-  void add_id_masses(const Row<T>& row);
-  template <typename T>
-  double add_top_keys(const Row<T>& row);
-  template <typename T>
-  void add_to_overview(const Row<T>& row);
-  void pool_overview_row(int head, int cell);
-  void count(int head, HeadStat stat, double value);
-  double norm_weighted_sum(int head) const;
-
-  StatisticsShape shape_;
-  AttentionStatistics out_;
-  std::vector<double> head_sums_;        // [h s]
-  std::vector<std::int64_t> head_rows_;  // [h s] rows counted
-  std::vector<double> key_sums_;         // [h k]
-  std::vector<float> cell_max_;  // [h k] largest α per key in the overview row being filled
-  std::vector<int> next_cell_;   // [h] that overview row
-  std::vector<int> next_query_;  // [h] the query that must come next
-  std::vector<std::uint8_t> has_norms_;  // [h]
-  std::vector<int> previous_same_;       // [k] last earlier position with the same id, −1 if none
+  friend class TiledAttention;  // adds rows of which it knows the sums
+  struct Heads;
+  std::unique_ptr<Heads> heads_;
 };
 
 }  // namespace attnscope

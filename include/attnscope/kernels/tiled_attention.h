@@ -71,8 +71,9 @@ struct ShawTables {
 // run starts in the middle).
 template <typename T>
 struct TiledAttentionInput {
-  const AttentionSpec* spec =
-      nullptr;  // sizes, scale, mask, window, soft-cap; softmax_mix must be 1
+  // Sizes, scale, mask, window, soft-cap; softmax_mix must be 1. Rotation and norms of q and k are
+  // done before.
+  const AttentionSpec* spec = nullptr;
   int n_queries = 0;
   int n_keys = 0;
   int first_query = 0;
@@ -98,25 +99,49 @@ struct TiledAttentionOutput {
   StatisticsAccumulator* statistics = nullptr;  // of the same heads, queries and keys
 };
 
-// Buffers of one thread, reused from head to head.
+// Buffers of one thread, reused from part to part and from layer to layer; they grow as needed. At
+// n_keys = 4,096, d = 64 and float about 2 MiB.
 template <typename T>
-class TiledScratch;
+class TiledScratch {
+ public:
+  TiledScratch();
+  ~TiledScratch();
+  TiledScratch(TiledScratch&&) noexcept;
+  TiledScratch& operator=(TiledScratch&&) noexcept;
+
+ private:
+  template <typename U>
+  friend class TiledAttention;
+  struct Buffers;
+  std::unique_ptr<Buffers> buffers_;
+};
 
 // First prepare() of every kv head, then the parts of each head in ascending order of queries (the
 // statistics need that; without them any order). Both may be called from several threads for
 // different heads, each thread with its own scratch. A result depends neither on the threads, nor
 // on which other heads are computed, nor on what else than z is wanted, nor on how a head is cut
-// into parts. Instantiated for float and double.
+// into parts. What the input points to must stay as it is while the object lives.
+//
+// A query sees the keys of AttentionSpec's mask and window; −inf scores are masked too. A NaN that
+// a query sees makes its row NaN. As in any product by tiles, a NaN or infinite value (not key)
+// also reaches the queries up to 63 positions before it, to which 0·NaN is added.
+//
+// Instantiated for float and double.
 template <typename T>
 class TiledAttention {
  public:
-  // Throws (internal) if the input makes no sense: sizes, a mixed softmax, a missing product.
+  // Throws (internal, KE02) if the input makes no sense: sizes, null arrays, a mixed softmax,
+  // statistics of another shape or of queries that start behind key 0.
   TiledAttention(const TiledAttentionInput<T>& input, const TiledAttentionOutput<T>& output);
   ~TiledAttention();
 
   // Transposes the keys of a kv head, [d k].
   void prepare(int kv_head);
   void compute(const TiledPart<T>& part, TiledScratch<T>& scratch) const;
+
+ private:
+  struct Layer;
+  std::unique_ptr<Layer> layer_;
 };
 
 }  // namespace attnscope

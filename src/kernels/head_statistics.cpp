@@ -1,0 +1,248 @@
+#include "head_statistics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "attnscope/support/error.h"
+
+namespace attnscope {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// What cell `cell` of `cells` covers. Neighbours share one row or key where `length` is no multiple
+// of the number of cells.
+Interval cell_interval(int cell, int cells, int length) {
+  const std::int64_t n = length;
+  return {static_cast<int>(cell * n / cells),
+          static_cast<int>(((cell + 1) * n + cells - 1) / cells)};
+}
+
+std::uint8_t overview_byte(float largest) {
+  if (!(largest > 0)) return 0;
+  return static_cast<std::uint8_t>(255.0 * std::sqrt(std::min(largest, 1.0F)) + 0.5);
+}
+
+}  // namespace
+
+void statistics_misuse(std::string what, std::string expected, std::string got) {
+  throw Error(ErrorKind::internal, "KE01",
+              {.where = "attention statistics",
+               .what = std::move(what),
+               .expected = std::move(expected),
+               .got = std::move(got)});
+}
+
+Interval StatisticsLayer::visible_keys(int query) const {
+  if (shape.cross || !shape.causal) return {0, shape.n_keys};
+  return {shape.window > 0 ? std::max(0, query + 1 - shape.window) : 0, query + 1};
+}
+
+HeadStatistics::HeadStatistics(const StatisticsLayer& layer, const HeadResults& results)
+    : layer_(layer),
+      results_(results),
+      key_sums_(static_cast<std::size_t>(layer.shape.n_keys)),
+      cell_max_(static_cast<std::size_t>(layer.shape.n_keys)) {}
+
+void HeadStatistics::expect(int head, int q_begin, int n_rows) const {
+  const int n_queries = layer_.shape.n_queries;
+  if (q_begin == next_query_ && n_rows <= n_queries - q_begin) return;
+  statistics_misuse(
+      "rows of head " + std::to_string(head),
+      "query " + std::to_string(next_query_) + " next, of " + std::to_string(n_queries),
+      "queries " + std::to_string(q_begin) + " to " + std::to_string(q_begin + n_rows - 1));
+}
+
+template <typename T>
+void HeadStatistics::add(std::span<const PatternRow<T>> rows, TopKeysScratch<T>& scratch) {
+  for (std::size_t begin = 0; begin < rows.size();) {
+    const std::size_t in_cell = static_cast<std::size_t>(overview_end() - next_query_);
+    const std::size_t n = std::min({rows.size() - begin, in_cell, row_kernels::kFoldRows});
+    add_to_columns(rows.subspan(begin, n));
+    begin += n;
+  }
+  for (const PatternRow<T>& row : rows) count_row(row, scratch);
+}
+
+int HeadStatistics::overview_end() const {
+  return cell_interval(overview_row_, layer_.overview_rows, layer_.shape.n_queries).end;
+}
+
+// Adds rows to the key sums and to the overview row that is being filled.
+template <typename T>
+void HeadStatistics::add_to_columns(std::span<const PatternRow<T>> rows) {
+  Interval keys = rows.front().keys;
+  for (const PatternRow<T>& row : rows) {
+    keys = {std::min(keys.begin, row.keys.begin), std::max(keys.end, row.keys.end)};
+  }
+  std::array<row_kernels::ScaledRow<T>, row_kernels::kFoldRows> scaled;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    scaled[r] = {rows[r].values + (keys.begin - rows[r].first_key), rows[r].factor};
+  }
+  row_kernels::fold(scaled.data(), static_cast<int>(rows.size()), keys.size(),
+                    &key_sums_[static_cast<std::size_t>(keys.begin)],
+                    &cell_max_[static_cast<std::size_t>(keys.begin)]);
+  overview_keys_ = std::max(overview_keys_, keys.end);
+
+  next_query_ += static_cast<int>(rows.size());
+  if (next_query_ < overview_end()) return;
+  finish_overview_row();
+  if (overview_row_ == layer_.overview_rows) return;
+  const PatternRow<T>& last = rows.back();
+  if (cell_interval(overview_row_, layer_.overview_rows, layer_.shape.n_queries)
+          .contains(last.query)) {
+    for (int j = last.keys.begin; j < last.keys.end; ++j) {
+      cell_max_[static_cast<std::size_t>(j)] = std::max(0.0F, static_cast<float>(last.alpha(j)));
+    }
+    overview_keys_ = last.keys.end;
+  }
+}
+
+void HeadStatistics::finish_overview_row() {
+  const int columns = layer_.overview_cols;
+  std::uint8_t* const bytes = results_.overview + overview_row_ * columns;
+  for (int c = 0; c < columns; ++c) {
+    const Interval keys = cell_interval(c, columns, layer_.shape.n_keys);
+    if (keys.begin >= overview_keys_) break;
+    bytes[c] = overview_byte(
+        row_kernels::largest(&cell_max_[static_cast<std::size_t>(keys.begin)], keys.size()));
+  }
+  std::fill_n(cell_max_.begin(), overview_keys_, 0.0F);
+  overview_keys_ = 0;
+  ++overview_row_;
+}
+
+void HeadStatistics::count(HeadStat stat, double value) {
+  sums_[static_cast<std::size_t>(stat)] += value;
+  ++counts_[static_cast<std::size_t>(stat)];
+}
+
+template <typename T>
+void HeadStatistics::count_row(const PatternRow<T>& row, TopKeysScratch<T>& scratch) {
+  const StatisticsShape& shape = layer_.shape;
+  const int i = row.query;
+  float* const row_stats = results_.row_stats + static_cast<std::ptrdiff_t>(i) * kRowStatCount;
+  row_stats[static_cast<int>(RowStat::lse)] = static_cast<float>(row.lse);
+  if (row.square == 0) return;
+
+  const double largest = add_top_keys(row, scratch);
+  const double max = std::isnan(row.square) ? kNan : largest;
+  row_stats[static_cast<int>(RowStat::entropy)] = static_cast<float>(row.entropy);
+  row_stats[static_cast<int>(RowStat::max)] = static_cast<float>(max);
+  row_stats[static_cast<int>(RowStat::sink)] = static_cast<float>(row.at(0));
+  row_stats[static_cast<int>(RowStat::distance)] = static_cast<float>(row.distance);
+  row_stats[static_cast<int>(RowStat::learned_sink)] = static_cast<float>(row.sink_mass);
+
+  count(HeadStat::entropy, row.entropy);
+  count(HeadStat::max, max);
+  count(HeadStat::distance, row.distance);
+  count(HeadStat::effective_keys, 1 / row.square);
+  count(HeadStat::learned_sink, row.sink_mass);
+  if (i >= 1) {
+    const int outcomes = row.visible.size() + (row.sink_mass > 0 ? 1 : 0);
+    if (outcomes > 1) count(HeadStat::entropy_norm, row.entropy / std::log(outcomes));
+    count(HeadStat::sink, row.at(0));
+  }
+  if (shape.cross) return;
+  count(HeadStat::self, row.at(i));
+  if (i >= 1) count(HeadStat::previous, row.at(i - 1));
+  if (!shape.causal && i + 1 < shape.n_queries) count(HeadStat::next, row.at(i + 1));
+  count_id_masses(row);
+}
+
+// Keys with the query's own token, and the keys right after one: a walk along the chain of equal
+// ids, so that a row costs as much as it has matches.
+template <typename T>
+void HeadStatistics::count_id_masses(const PatternRow<T>& row) {
+  const int i = row.query;
+  double duplicate = 0, induction = 0;
+  bool has_duplicate = false, has_induction = false;
+  for (int j = layer_.previous_same[static_cast<std::size_t>(i)]; j >= 0;
+       j = layer_.previous_same[static_cast<std::size_t>(j)]) {
+    duplicate += row.at(j);
+    has_duplicate = true;
+    if (j + 1 == i) continue;
+    induction += row.at(j + 1);
+    has_induction = true;
+  }
+  if (has_duplicate) count(HeadStat::duplicate, duplicate);
+  if (has_induction) count(HeadStat::induction, induction);
+}
+
+// Stores the top keys and returns the row's largest value. One of the k largest values is at least
+// as large as the k-th largest of the blocks' maxima.
+template <typename T>
+double HeadStatistics::add_top_keys(const PatternRow<T>& row, TopKeysScratch<T>& scratch) {
+  using row_kernels::kBlockLanes, row_kernels::kStrip;
+  const T* const first = row.values + (row.keys.begin - row.first_key);
+  const int n_keys = row.keys.size();
+  T* const maxima = scratch.maxima.data();
+  const int n_blocks = row_kernels::block_count(n_keys);
+  row_kernels::block_maxima(first, n_keys, maxima);
+  scratch.blocks.clear();
+  for (int b = 0; b < n_blocks; ++b) scratch.blocks.offer(row.factor * maxima[b], b);
+
+  const T least = scratch.blocks.bar();
+  TopK<T>& keys = scratch.keys;
+  keys.clear();
+  for (int b = 0; b < n_blocks; ++b) {
+    const T largest = row.factor * maxima[b];
+    const int begin = b / kBlockLanes * kStrip + b % kBlockLanes;
+    if (!(largest >= least) || !keys.can_enter(largest, row.keys.begin + begin)) continue;
+    const int end = std::min(n_keys, b / kBlockLanes * kStrip + kStrip);
+    for (int j = begin; j < end; j += kBlockLanes) {
+      const T value = row.factor * first[j];
+      const int key = row.keys.begin + j;
+      if (value >= least && (value != 0 || row.visible.contains(key))) keys.offer(value, key);
+    }
+  }
+  std::ptrdiff_t slot = static_cast<std::ptrdiff_t>(row.query) * layer_.top_k;
+  for (const auto& key : keys) {
+    results_.topk_index[slot] = key.index;
+    results_.topk_value[slot++] = static_cast<float>(key.value);
+  }
+  return scratch.blocks.size() > 0 ? static_cast<double>(scratch.blocks.begin()->value) : 0.0;
+}
+
+template <typename T>
+void HeadStatistics::set_value_norm(const T* norms) {
+  std::transform(norms, norms + layer_.shape.n_keys, results_.value_norm,
+                 [](T norm) { return static_cast<float>(norm); });
+  has_norms_ = true;
+}
+
+// Σ_i Σ_j ‖α_ij f(x_j)‖ = Σ_j (Σ_i α_ij) ‖f(x_j)‖, since α ≥ 0.
+double HeadStatistics::norm_weighted_sum() const {
+  double sum = 0;
+  for (std::size_t j = 0; j < key_sums_.size(); ++j) {
+    sum += key_sums_[j] * static_cast<double>(results_.value_norm[j]);
+  }
+  return sum;
+}
+
+void HeadStatistics::finish(int head) {
+  if (next_query_ != layer_.shape.n_queries || !has_norms_) {
+    statistics_misuse("head " + std::to_string(head) + " is not complete",
+                      std::to_string(layer_.shape.n_queries) + " rows and its value norms",
+                      std::to_string(next_query_) + " rows");
+  }
+  const auto norm_weighted = static_cast<std::size_t>(HeadStat::norm_weighted);
+  sums_[norm_weighted] = norm_weighted_sum();
+  counts_[norm_weighted] = counts_[static_cast<std::size_t>(HeadStat::entropy)];
+  for (std::size_t s = 0; s < sums_.size(); ++s) {
+    if (counts_[s] == 0) continue;
+    results_.head_stats[s] = static_cast<float>(sums_[s] / static_cast<double>(counts_[s]));
+  }
+  std::transform(key_sums_.begin(), key_sums_.end(), results_.key_sum,
+                 [](double sum) { return static_cast<float>(sum); });
+}
+
+template void HeadStatistics::add(std::span<const PatternRow<float>>, TopKeysScratch<float>&);
+template void HeadStatistics::add(std::span<const PatternRow<double>>, TopKeysScratch<double>&);
+template void HeadStatistics::set_value_norm(const float*);
+template void HeadStatistics::set_value_norm(const double*);
+
+}  // namespace attnscope
