@@ -151,7 +151,7 @@ void StatisticsAccumulator::add_rows(int head, int q_begin, int n_rows, const T*
   }
   HeadStatistics& statistics = heads_->head(head);
   statistics.expect(head, q_begin, n_rows);
-  TopKeysScratch<T> scratch(layer.top_k, layer.shape.n_keys);
+  TopKeysScratch<T> scratch(layer.shape.n_keys);
   for (int r = 0; r < n_rows; ++r) {
     PatternRow<T> row;
     row.query = q_begin + r;

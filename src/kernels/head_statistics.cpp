@@ -172,39 +172,30 @@ void HeadStatistics::count_id_masses(const PatternRow<T>& row) {
   if (has_induction) count(HeadStat::induction, induction);
 }
 
-// Stores the top keys and returns the row's largest value. One of the k largest values is at least
-// as large as the k-th largest of the blocks' maxima.
+// Stores the top keys and returns the row's largest value.
 template <typename T>
 double HeadStatistics::add_top_keys(const PatternRow<T>& row, TopKeysScratch<T>& scratch) {
-  using row_kernels::kBlockLanes, row_kernels::kStrip;
-  const T* const first = row.values + (row.keys.begin - row.first_key);
-  const int n_keys = row.keys.size();
-  T* const maxima = scratch.maxima.data();
-  const int n_blocks = row_kernels::block_count(n_keys);
-  row_kernels::block_maxima(first, n_keys, maxima);
-  scratch.blocks.clear();
-  for (int b = 0; b < n_blocks; ++b) scratch.blocks.offer(row.factor * maxima[b], b);
-
-  const T least = scratch.blocks.bar();
-  TopK<T>& keys = scratch.keys;
-  keys.clear();
-  for (int b = 0; b < n_blocks; ++b) {
-    const T largest = row.factor * maxima[b];
-    const int begin = b / kBlockLanes * kStrip + b % kBlockLanes;
-    if (!(largest >= least) || !keys.can_enter(largest, row.keys.begin + begin)) continue;
-    const int end = std::min(n_keys, b / kBlockLanes * kStrip + kStrip);
-    for (int j = begin; j < end; j += kBlockLanes) {
-      const T value = row.factor * first[j];
-      const int key = row.keys.begin + j;
-      if (value >= least && (value != 0 || row.visible.contains(key))) keys.offer(value, key);
-    }
-  }
+  if (row.keys.size() == 0) return 0;
+  const row_kernels::ScaledRow<T> alphas = {row.values + (row.keys.begin - row.first_key),
+                                            row.factor};
+  // Where an intervention put mass behind the mask, zeros there do not count.
+  const bool filter = row.keys.size() != row.visible.size();
+  const int wanted = filter ? row.keys.size() : layer_.top_k;
+  const row_kernels::TopCandidates<T> found =
+      row_kernels::top_candidates(alphas, row.keys.size(), wanted, scratch.arrays());
+  const auto is_hidden_zero = [&](T value, int key) {
+    return value == 0 && !row.visible.contains(row.keys.begin + key);
+  };
+  const int n = filter ? scratch.remove(found.count, is_hidden_zero) : found.count;
+  const int n_top = std::min(n, layer_.top_k);
+  scratch.order_first(n_top, n);
   std::ptrdiff_t slot = static_cast<std::ptrdiff_t>(row.query) * layer_.top_k;
-  for (const auto& key : keys) {
-    results_.topk_index[slot] = key.index;
-    results_.topk_value[slot++] = static_cast<float>(key.value);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(n_top); ++i, ++slot) {
+    const auto candidate = static_cast<std::size_t>(scratch.order[i]);
+    results_.topk_index[slot] = row.keys.begin + scratch.keys[candidate];
+    results_.topk_value[slot] = static_cast<float>(scratch.values[candidate]);
   }
-  return scratch.blocks.size() > 0 ? static_cast<double>(scratch.blocks.begin()->value) : 0.0;
+  return static_cast<double>(found.largest);
 }
 
 template <typename T>

@@ -12,7 +12,7 @@
 
 #include "attnscope/kernels/attention_statistics.h"
 #include "row_kernels.h"
-#include "top_k.h"
+#include "top_keys.h"
 
 namespace attnscope {
 
@@ -66,16 +66,6 @@ struct PatternRow {
 
   T alpha(int key) const { return factor * values[key - first_key]; }
   double at(int key) const { return keys.contains(key) ? static_cast<double>(alpha(key)) : 0.0; }
-};
-
-// What is reused from row to row.
-template <typename T>
-struct TopKeysScratch {
-  TopKeysScratch(int k, int n_keys)
-      : blocks(k), keys(k), maxima(static_cast<std::size_t>(row_kernels::block_count(n_keys))) {}
-  TopK<T> blocks;
-  TopK<T> keys;
-  std::vector<T> maxima;
 };
 
 // Heads of one layer are fed from different threads, so they share no cache line.

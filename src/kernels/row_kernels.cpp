@@ -104,6 +104,14 @@ ATTNSCOPE_INLINE void fold_any(const ScaledRow<T>* rows, int n_rows, int n, doub
 }
 
 template <typename T>
+ATTNSCOPE_INLINE T largest_of(const T* row, int n) {
+  T largest = kMinusInfinity<T>;
+#pragma omp simd reduction(max : largest)
+  for (int j = 0; j < n; ++j) largest = row[j] > largest ? row[j] : largest;
+  return largest;
+}
+
+template <typename T>
 ATTNSCOPE_INLINE void maxima_of(const T* row, int n, T* __restrict maxima) {
   int begin = 0;
   for (; begin + kStrip <= n; begin += kStrip, maxima += kBlockLanes) {
@@ -129,12 +137,67 @@ ATTNSCOPE_INLINE void maxima_of(const T* row, int n, T* __restrict maxima) {
   }
 }
 
+// The largest value that at least k of n values reach, −inf if n < k.
 template <typename T>
-ATTNSCOPE_INLINE T largest_of(const T* row, int n) {
-  T largest = kMinusInfinity<T>;
-#pragma omp simd reduction(max : largest)
-  for (int j = 0; j < n; ++j) largest = row[j] > largest ? row[j] : largest;
-  return largest;
+ATTNSCOPE_INLINE T reached_by(const T* values, int n, int k) {
+  T bar = kMinusInfinity<T>;
+  for (int i = 0; i < n; ++i) {
+    int reached = 0;
+#pragma omp simd reduction(+ : reached)
+    for (int j = 0; j < n; ++j) reached += values[j] >= values[i] ? 1 : 0;
+    const T value = reached >= k ? values[i] : kMinusInfinity<T>;
+    bar = value > bar ? value : bar;
+  }
+  return bar;
+}
+
+// A value that at least k keys of a row reach, from the maxima of its blocks. Blocks are joined to
+// groups first: 2·k groups give nearly as high a value as all blocks, in less time.
+template <typename T>
+ATTNSCOPE_INLINE T bar_of(const T* maxima, int n_blocks, int k) {
+  constexpr int kMostGroups = 64;
+  int n_groups = kBlockLanes;
+  while (n_groups < 2 * k && n_groups < kMostGroups) n_groups *= 2;
+  if (n_blocks <= n_groups) return reached_by(maxima, n_blocks, k);
+  T groups[kMostGroups];
+  std::copy_n(maxima, n_groups, groups);
+  for (int begin = n_groups; begin < n_blocks; begin += n_groups) {
+    const int size = std::min(n_groups, n_blocks - begin);
+#pragma omp simd
+    for (int g = 0; g < size; ++g) {
+      groups[g] = maxima[begin + g] > groups[g] ? maxima[begin + g] : groups[g];
+    }
+  }
+  return reached_by(groups, n_groups, k);
+}
+
+// Without branches on values: they cannot be predicted, and a wrong guess costs more than a key.
+template <typename T>
+ATTNSCOPE_INLINE TopCandidates<T> candidates_of(const ScaledRow<T>& row, int n, int k,
+                                                const CandidateArrays<T>& out) {
+  const int n_blocks = block_count(n);
+  maxima_of(row.values, n, out.maxima);
+#pragma omp simd
+  for (int b = 0; b < n_blocks; ++b) out.maxima[b] *= row.factor;
+  const T bar = bar_of(out.maxima, n_blocks, k);
+  int n_found = 0;
+  for (int b = 0; b < n_blocks; ++b) {
+    out.blocks[n_found] = b;
+    n_found += out.maxima[b] >= bar ? 1 : 0;
+  }
+  TopCandidates<T> found;
+  for (int i = 0; i < n_found; ++i) {
+    const int strip = out.blocks[i] / kBlockLanes * kStrip;
+    const int end = std::min(n, strip + kStrip);
+    for (int j = strip + out.blocks[i] % kBlockLanes; j < end; j += kBlockLanes) {
+      const T a = row.values[j] * row.factor;
+      out.values[found.count] = a;
+      out.keys[found.count] = j;
+      found.count += a >= bar ? 1 : 0;
+    }
+  }
+  found.largest = largest_of(out.maxima, n_blocks);
+  return found;
 }
 
 template <typename T>
@@ -167,11 +230,13 @@ ATTNSCOPE_CLONES void fold(const ScaledRow<double>* rows, int n_rows, int n, dou
   fold_any(rows, n_rows, n, key_sum, cell_max);
 }
 
-ATTNSCOPE_CLONES void block_maxima(const float* row, int n, float* maxima) {
-  maxima_of(row, n, maxima);
+ATTNSCOPE_CLONES TopCandidates<float> top_candidates(const ScaledRow<float>& row, int n, int k,
+                                                     const CandidateArrays<float>& out) {
+  return candidates_of(row, n, k, out);
 }
-ATTNSCOPE_CLONES void block_maxima(const double* row, int n, double* maxima) {
-  maxima_of(row, n, maxima);
+ATTNSCOPE_CLONES TopCandidates<double> top_candidates(const ScaledRow<double>& row, int n, int k,
+                                                      const CandidateArrays<double>& out) {
+  return candidates_of(row, n, k, out);
 }
 
 ATTNSCOPE_CLONES float largest(const float* row, int n) {

@@ -32,6 +32,22 @@ inline constexpr std::size_t kFoldRows = 4;
 void fold(const ScaledRow<float>* rows, int n_rows, int n, double* key_sum, float* cell_max);
 void fold(const ScaledRow<double>* rows, int n_rows, int n, double* key_sum, float* cell_max);
 
+// Keys among which the k largest α of a row are, and the row's largest α (−inf if n is 0).
+template <typename T>
+struct TopCandidates {
+  int count = 0;
+  T largest = 0;
+};
+
+// Where they are put, with the keys counted from the row's first one, in no order.
+template <typename T>
+struct CandidateArrays {
+  T* values = nullptr;             // [n]
+  std::int32_t* keys = nullptr;    // [n]
+  T* maxima = nullptr;             // [block_count(n)], used on the way
+  std::int32_t* blocks = nullptr;  // the same
+};
+
 // A row is cut into strips; a block is every kBlockLanes-th key of a strip, so that the maxima of
 // all its blocks are found without a sum across the lanes of a register.
 inline constexpr int kBlockLanes = 16;
@@ -42,9 +58,12 @@ inline int block_count(int n) {
   return n / kStrip * kBlockLanes + (rest < kBlockLanes ? rest : kBlockLanes);
 }
 
-// maxima[b] = the largest of the keys of block b, [block_count(n)]; NaN is passed over.
-void block_maxima(const float* row, int n, float* maxima);
-void block_maxima(const double* row, int n, double* maxima);
+// All keys whose α is at least as large as some value that at least k of them reach. NaN is passed
+// over.
+TopCandidates<float> top_candidates(const ScaledRow<float>& row, int n, int k,
+                                    const CandidateArrays<float>& out);
+TopCandidates<double> top_candidates(const ScaledRow<double>& row, int n, int k,
+                                     const CandidateArrays<double>& out);
 
 // −inf if n is 0; NaN is passed over.
 float largest(const float* row, int n);

@@ -165,7 +165,7 @@ void TiledAttention<T>::compute(const TiledPart<T>& part, TiledScratch<T>& scrat
     StatisticsAccumulator::Heads& heads = *layer_->output.statistics->heads_;
     statistics = &heads.head(part.head);
     statistics->expect(part.head, part.q_begin, part.q_end - part.q_begin);
-    buffers.top_keys = std::make_unique<TopKeysScratch<T>>(heads.layer.top_k, input.n_keys);
+    buffers.top_keys = std::make_unique<TopKeysScratch<T>>(input.n_keys);
   }
   PartPass<T>(*layer_, part, buffers, statistics).run();
 }
