@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "row_kernels.h"
@@ -41,7 +42,7 @@ T* TiledLayer<T>::panels(int kv_head) const {
 
 template <typename T>
 void TiledLayer<T>::transpose_keys(int kv_head) {
-  constexpr int kBlock = 16;
+  constexpr int kBlock = 16;  // keys that are read side by side
   const int d = input.spec->d_head;
   const T scale = static_cast<T>(input.spec->scale);
   for (int begin = 0; begin < input.n_keys; begin += kBlock) {
@@ -65,6 +66,14 @@ void TiledLayer<T>::transpose_shaw_keys() {
   T* const table = shaw_keys.at_least(static_cast<std::int64_t>(width) * d);
   for (int r = 0; r < width; ++r) {
     for (int i = 0; i < d; ++i) table[i * width + r] = scale * input.shaw.key[r * d + i];
+  }
+}
+
+template <typename T>
+void TiledLayer<T>::fill_distances() {
+  T* const out = distances.at_least(static_cast<std::int64_t>(input.n_queries) + input.n_keys);
+  for (int i = -input.n_queries; i < input.n_keys; ++i) {
+    out[input.n_queries + i] = static_cast<T>(std::abs(i));
   }
 }
 
@@ -201,7 +210,8 @@ void PartPass<T>::softmax(PatternRow<T>& row, T* values) const {
   }
   row_kernels::ExpSums sums =
       statistics_ != nullptr
-          ? row_kernels::exponentials_and_sums(values, n, shift, row.query, row.keys.begin)
+          ? row_kernels::exponentials_and_sums(values, n, shift,
+                                               layer_.distances_from(row.query, row.keys.begin))
           : row_kernels::exponentials(values, n, shift);
   double sink_weight = 0;
   if (sink_ != nullptr) {

@@ -27,6 +27,7 @@ struct TiledLayer {
   std::int64_t row_width = 0;  // values from one row of a tile to the next
   AlignedBuffer<T> keys;       // times the scale, [g panel d key]
   AlignedBuffer<T> shaw_keys;  // times the scale, [d distance]
+  AlignedBuffer<T> distances;  // |i| at n_queries + i; for statistics
 
   int kv_head(int head) const { return head / (input.spec->n_heads / input.spec->n_kv_heads); }
   int shaw_width() const { return input.shaw.key != nullptr ? 2 * input.shaw.clip + 1 : 0; }
@@ -36,6 +37,10 @@ struct TiledLayer {
   T* panels(int kv_head) const;
   void transpose_keys(int kv_head);
   void transpose_shaw_keys();
+  void fill_distances();
+  const T* distances_from(int query, int first_key) const {
+    return distances.data() + input.n_queries + (first_key - query);
+  }
 };
 
 template <typename T>

@@ -51,7 +51,7 @@ struct CandidateArrays {
 // A row is cut into strips; a block is every kBlockLanes-th key of a strip, so that the maxima of
 // all its blocks are found without a sum across the lanes of a register.
 inline constexpr int kBlockLanes = 16;
-inline constexpr int kStrip = 16 * kBlockLanes;
+inline constexpr int kStrip = 8 * kBlockLanes;
 
 inline int block_count(int n) {
   const int rest = n % kStrip;
@@ -64,6 +64,11 @@ TopCandidates<float> top_candidates(const ScaledRow<float>& row, int n, int k,
                                     const CandidateArrays<float>& out);
 TopCandidates<double> top_candidates(const ScaledRow<double>& row, int n, int k,
                                      const CandidateArrays<double>& out);
+
+// n_before[i] = how many of n candidates have a larger value than candidate i, or the same value
+// and a lower key. The arrays reach up to a multiple of kBlockLanes.
+void count_before(const float* values, const std::int32_t* keys, int n, std::int32_t* n_before);
+void count_before(const double* values, const std::int32_t* keys, int n, std::int32_t* n_before);
 
 // −inf if n is 0; NaN is passed over.
 float largest(const float* row, int n);

@@ -45,7 +45,7 @@ ATTNSCOPE_INLINE double bounded(double x) {
 }
 
 template <typename T>
-ATTNSCOPE_INLINE ExpSums all_sums_of(T* row, int n, T shift, int offset) {
+ATTNSCOPE_INLINE ExpSums all_sums_of(T* row, int n, T shift, const T* distances) {
   ExpSums total;
   for (int begin = 0; begin < n; begin += kSegment) {
     const int end = std::min(n, begin + kSegment);
@@ -54,11 +54,10 @@ ATTNSCOPE_INLINE ExpSums all_sums_of(T* row, int n, T shift, int offset) {
     for (int j = begin; j < end; ++j) {
       const T x = row[j] - shift;
       const T p = exp_of(x);
-      const int gap = offset - j;
       row[j] = p;
       weighted += p * bounded(x);
       square += p * p;
-      distance += p * static_cast<T>(gap < 0 ? -gap : gap);
+      distance += p * distances[j];
     }
     total.weighted += static_cast<double>(weighted);
     total.square += static_cast<double>(square);
@@ -121,13 +120,13 @@ ATTNSCOPE_CLONES ExpSums exponentials(double* row, int n, double shift) {
   return exponentials_of(row, n, shift);
 }
 
-ATTNSCOPE_CLONES ExpSums exponentials_and_sums(float* row, int n, float shift, int query,
-                                               int first_key) {
-  return all_sums_of(row, n, shift, query - first_key);
+ATTNSCOPE_CLONES ExpSums exponentials_and_sums(float* row, int n, float shift,
+                                               const float* distances) {
+  return all_sums_of(row, n, shift, distances);
 }
-ATTNSCOPE_CLONES ExpSums exponentials_and_sums(double* row, int n, double shift, int query,
-                                               int first_key) {
-  return all_sums_of(row, n, shift, query - first_key);
+ATTNSCOPE_CLONES ExpSums exponentials_and_sums(double* row, int n, double shift,
+                                               const double* distances) {
+  return all_sums_of(row, n, shift, distances);
 }
 
 ATTNSCOPE_CLONES double sum(const float* row, int n) {

@@ -17,9 +17,9 @@ struct ExpSums {
 ExpSums exponentials(float* row, int n, float shift);
 ExpSums exponentials(double* row, int n, double shift);
 
-// The same with all sums; row[j] belongs to key first_key + j.
-ExpSums exponentials_and_sums(float* row, int n, float shift, int query, int first_key);
-ExpSums exponentials_and_sums(double* row, int n, double shift, int query, int first_key);
+// The same with all sums; distances[j] = |query − key|.
+ExpSums exponentials_and_sums(float* row, int n, float shift, const float* distances);
+ExpSums exponentials_and_sums(double* row, int n, double shift, const double* distances);
 
 double sum(const float* row, int n);
 double sum(const double* row, int n);

@@ -138,6 +138,7 @@ TiledAttention<T>::TiledAttention(const TiledAttentionInput<T>& input,
   const std::int64_t n_panels = (input.n_keys + kPanelKeys - 1) / kPanelKeys;
   layer_->keys.at_least(spec.n_kv_heads * n_panels * kPanelKeys * spec.d_head);
   layer_->transpose_shaw_keys();
+  if (output.statistics != nullptr) layer_->fill_distances();
   layer_->prepared.assign(static_cast<std::size_t>(spec.n_kv_heads), 0);
 }
 
