@@ -113,6 +113,13 @@ TEST(AttentionStatistics, MassBeyondTheMaskIsCounted) {
   expect_equal_to_definition(accumulate<double>(map), map, 1.2e-7);
 }
 
+// With all mass behind the mask, the other top keys are visible zeros and no hidden ones.
+TEST(AttentionStatistics, HiddenZerosAreNoTopKeys) {
+  Map map = random_map({.n_heads = 1, .n_queries = 200, .n_keys = 200, .window = 5, .seed = 24});
+  for (int j = 0; j < 200; ++j) map.pattern[static_cast<std::size_t>(180 * 200 + j)] = j == 150;
+  expect_equal_to_definition(accumulate<float>(map), map, 2e-6);
+}
+
 TEST(AttentionStatistics, TiesGoToTheLowerKey) {
   Map map = random_map({.n_heads = 1, .n_queries = 80, .n_keys = 80, .seed = 22});
   for (int i = 0; i < 80; ++i) {
