@@ -244,6 +244,14 @@ TYPED_TEST(TiledUndefined, NanInAKeyReachesTheRowsThatSeeIt) {
     for (std::size_t i = 0; i < 150; ++i) {
       EXPECT_EQ(std::isnan(got.lse[i]), i >= 70) << i;
       EXPECT_EQ(std::isnan(got.z[i * 4]), i >= 70) << i;
+      // The sum of such a row is NaN, and so is every weight that is divided by it.
+      for (std::size_t j = 0; j < 150; ++j) {
+        const TypeParam weight = got.pattern[i * 150 + j];
+        ASSERT_EQ(std::isnan(weight), i >= 70 && j <= i) << i << ", " << j;
+        if (j > i) {
+          ASSERT_EQ(weight, 0) << i << ", " << j;
+        }
+      }
     }
   }
 }
