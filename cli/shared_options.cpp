@@ -66,8 +66,8 @@ void add_compute_options(Options& options, ComputeOptions& compute) {
   add_device_option(options, compute.device);
   options.choice({"--dtype", "", "number type of the forward pass"}, compute.dtype);
   options.choice({"--engine", "",
-                  "attention: step by step, or fused by LibTorch where no map is asked for "
-                  "(default: auto, fused where it can be)"},
+                  "attention: reference (step by step), aten (fused by LibTorch), cpu_tiled (fused, "
+                  "with statistics and maps); auto takes the fastest that does what is asked"},
                  compute.engine);
   add_threads_option(options, compute.threads);
   options.integer({"--seed", "N", "seed of whatever is random"},

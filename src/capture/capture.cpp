@@ -91,17 +91,21 @@ WriterOptions writer_options(const CapturePlan& plan, const ShardPlan& shard) {
 // Runs the shards of a plan and commits each.
 class ShardRunner {
  public:
-  ShardRunner(const RunContext& run, const Model& model, ProgressListener* progress)
-      : run_(run), model_(model), progress_(progress), start_(Clock::now()) {
-    options_.engine = engine_of(run.spec.compute.engine);
+  ShardRunner(RunContext run, const Model& model, ProgressListener* progress)
+      : run_(std::move(run)), model_(model), progress_(progress), start_(Clock::now()) {
+    run_.layer_done = [this] { layer_done(); };
+    options_.engine = engine_of(run_.engine);
     options_.logits.at = LogitsAt::none;
     // The plan has checked every prompt.
-    if (run.spec.beyond_context) options_.context = ContextLimit::exceed;
-    for (const HookPlan& hook : run.plan.hooks) {
+    if (run_.spec.beyond_context) options_.context = ContextLimit::exceed;
+    for (const HookPlan& hook : run_.plan.hooks) {
       if (hook.hook.site == Site::logits) options_.logits.at = LogitsAt::all;
     }
-    state_.items_total = run.plan.part.count;
-    state_.tokens_total = run.plan.tokens;
+    if (run_.plan.layers_computed < run_.config.n_layers) {
+      options_.stop_after_layer = run_.plan.layers_computed - 1;
+    }
+    state_.items_total = run_.plan.part.count;
+    state_.tokens_total = run_.plan.tokens;
   }
 
   void run(const ShardPlan& shard, CaptureWriter& writer) {
@@ -110,6 +114,8 @@ class ShardRunner {
       sink.begin();
       for (const BatchPlan& batch : shard.batches) {
         check_stop(run_.stop);
+        batch_tokens_ = tokens_of(batch, shard.range);
+        layers_done_ = 0;
         run_batch(batch, sink);
         advance(batch, shard.range);
       }
@@ -155,19 +161,39 @@ class ShardRunner {
     sink.end_batch();
   }
 
-  void advance(const BatchPlan& batch, ShardRange ours) {
+  std::int64_t tokens_of(const BatchPlan& batch, ShardRange ours) const {
+    std::int64_t tokens = 0;
     for (const int p : batch.prompts) {
-      if (p < ours.first || p >= ours.first + ours.count) continue;
-      ++state_.items_done;
-      state_.tokens_done += tokens_of(p);
+      if (p >= ours.first && p < ours.first + ours.count) tokens += tokens_of(p);
     }
+    return tokens;
+  }
+
+  void advance(const BatchPlan& batch, ShardRange ours) {
+    state_.items_done += std::count_if(
+        batch.prompts.begin(), batch.prompts.end(),
+        [&](int p) { return p >= ours.first && p < ours.first + ours.count; });
+    state_.tokens_done += tokens_of(batch, ours);
+    show(state_);
+  }
+
+  // A prompt of many thousand tokens takes minutes, so its layers are shown as parts of it.
+  void layer_done() {
+    ++layers_done_;
+    const auto layers = static_cast<std::int64_t>(run_.plan.statistics_layers.size());
+    ProgressState state = state_;
+    state.tokens_done += batch_tokens_ * layers_done_ / layers;
+    show(state);
+  }
+
+  void show(ProgressState state) const {
     if (progress_ == nullptr) return;
-    state_.seconds = seconds_since(start_);
-    const auto computed = static_cast<double>(state_.tokens_done - kept_tokens_);
-    const auto left = static_cast<double>(state_.tokens_total - state_.tokens_done);
-    state_.tokens_per_second = state_.seconds > 0 ? computed / state_.seconds : 0;
-    state_.seconds_left = computed > 0 ? left / state_.tokens_per_second : 0;
-    progress_->update(state_);
+    state.seconds = seconds_since(start_);
+    const auto computed = static_cast<double>(state.tokens_done - kept_tokens_);
+    const auto left = static_cast<double>(state.tokens_total - state.tokens_done);
+    state.tokens_per_second = state.seconds > 0 ? computed / state.seconds : 0;
+    state.seconds_left = computed > 0 ? left / state.tokens_per_second : 0;
+    progress_->update(state);
   }
 
   RunContext run_;
@@ -177,6 +203,8 @@ class ShardRunner {
   RunOptions options_;
   ProgressState state_;
   std::int64_t kept_tokens_ = 0;
+  std::int64_t batch_tokens_ = 0;  // of the batch that runs
+  std::int64_t layers_done_ = 0;   // of it
 };
 
 // Statistics of prompts whose shards an earlier run had committed.
@@ -243,7 +271,8 @@ class CaptureJob {
     result_.shards_kept = std::count(computed.begin(), computed.end(), false);
     result_.device = resolved_.compute.device;
     result_.dtype = choice_name(resolved_.compute.dtype);
-    result_.engine = choice_name(resolved_.compute.engine);
+    result_.engine = choice_name(engine_.engine);
+    result_.engine_reason = engine_.reason;
     result_.threads = resolved_.compute.threads;
     hashes_ = hashes;
   }
@@ -257,7 +286,9 @@ class CaptureJob {
   void prepare() {
     device_ = parse_device(spec_.compute.device);
     check_free_space(spec_.output.out, result_.plan);
-    resolved_ = resolve(spec_, result_.plan, device_.str(), at::get_num_threads());
+    engine_ = decide_engine(spec_, checkpoint_.config, result_.plan, device_.str());
+    resolved_ =
+        resolve(spec_, result_.plan, engine_.engine, device_.str(), at::get_num_threads());
   }
 
   OutputOptions output_options(const InputHashes& hashes) const {
@@ -297,11 +328,18 @@ class CaptureJob {
     WritePipeline pipeline(compressor_count(context_.compressor_threads, resolved_.compute.threads),
                            kInFlightBytes);
     std::atomic<std::int64_t> nan_values = 0;
-    const RunContext run{checkpoint_.config, spec_,      result_.plan, pipeline,
-                         result_.heads,      nan_values, context_.stop};
+    const RunContext run{.config = checkpoint_.config,
+                         .spec = spec_,
+                         .plan = result_.plan,
+                         .engine = engine_.engine,
+                         .pipeline = pipeline,
+                         .summary = result_.heads,
+                         .nan_values = nan_values,
+                         .stop = context_.stop};
     ShardRunner runner(run, model, context_.progress);
     const ModelInfo model_record = model_info(checkpoint_, hashes);
-    const RunInfo run_record = run_info(resolved_.compute, resolved_options_json(resolved_));
+    RunInfo run_record = run_info(resolved_.compute, resolved_options_json(resolved_));
+    run_record.engine_reason = engine_.reason;
     for (std::size_t s = 0; s < result_.plan.shards.size(); ++s) {
       const ShardPlan& shard = result_.plan.shards[s];
       const int index = static_cast<int>(s);
@@ -327,6 +365,7 @@ class CaptureJob {
   CaptureResult& result_;
   Warnings& warnings_;
   c10::Device device_ = c10::Device(c10::kCPU);
+  EngineDecision engine_;
   CaptureSpec resolved_;
   InputHashes hashes_;
   RunTimes times_;

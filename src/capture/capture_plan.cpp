@@ -112,6 +112,16 @@ std::vector<HookPlan> select(const ModelConfig& config, const CaptureSpec& spec,
   return plans;
 }
 
+// Beside maps and activations the statistics of all layers are kept; alone, those that --layers names.
+std::vector<int> statistics_layers(const ModelConfig& config, const CaptureSpec& spec) {
+  if (spec.stats_only && !spec.layers.empty()) {
+    return parse_ranges(spec.layers, config.n_layers, "--layers");
+  }
+  std::vector<int> layers(static_cast<std::size_t>(config.n_layers));
+  std::iota(layers.begin(), layers.end(), 0);
+  return layers;
+}
+
 std::vector<int> resolve_positions(const EncodedPrompt& prompt, const CaptureSpec& spec) {
   if (spec.positions.empty()) return {};
   const std::string line = prompt.line > 0 ? prompt_place(spec.prompts, prompt.line) + ": " : "";
@@ -173,13 +183,11 @@ std::vector<std::vector<int>> cut_windows(const ModelConfig& config, const Captu
 
 void cut_shards(const ModelConfig& config, const CaptureSpec& spec, const PlanLimits& limits,
                 CapturePlan& plan) {
-  bool with_logits = false;
-  for (const HookPlan& hook : plan.hooks) with_logits |= hook.hook.site == Site::logits;
   double work = 0;
   std::uint64_t bytes = 0;
   for (std::size_t p = 0; p < plan.prompts.size(); ++p) {
     const double own_work =
-        forward_flop(config, static_cast<std::int64_t>(plan.prompts[p].size()), with_logits);
+        forward_flop(config, plan, static_cast<std::int64_t>(plan.prompts[p].size()));
     const std::uint64_t own_bytes = prompt_bytes(config, spec, plan, p);
     if (plan.shards.empty() || work + own_work > limits.shard_flop ||
         bytes + own_bytes > limits.shard_bytes) {
@@ -290,7 +298,8 @@ CapturePlan plan_capture(const ModelConfig& config, std::vector<EncodedPrompt> p
   const bool maps = std::any_of(plan.hooks.begin(), plan.hooks.end(),
                                 [](const HookPlan& hook) { return hook.map; });
   plan.all_tables = plan.layout == FileLayout::per_prompt || maps;
-  for (int l = 0; l < config.n_layers; ++l) plan.statistics_layers.push_back(l);
+  plan.statistics_layers = statistics_layers(config, spec);
+  plan.layers_computed = plan.statistics_layers.back() + 1;
   for (const EncodedPrompt& prompt : plan.prompts) {
     const std::string where = prompt_place(spec.prompts, prompt.line);
     check_prompt(config, prompt, long_prompts(spec), where);

@@ -1,20 +1,35 @@
 #include "capture_record.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "attnscope/spec/spec_json.h"
 
 namespace attnscope {
 
-CaptureSpec resolve(const CaptureSpec& spec, const CapturePlan& plan, const std::string& device,
-                    int threads) {
+// Statistics of every head are kept, so LibTorch's fused pass is never enough.
+EngineDecision decide_engine(const CaptureSpec& spec, const ModelConfig& config,
+                             const CapturePlan& plan, const std::string& device) {
+  if (spec.compute.engine != EngineChoice::automatic) return {spec.compute.engine, "asked for"};
+  if (device != "cpu") return {EngineChoice::reference, "tiles are computed on the CPU"};
+  if (std::any_of(plan.hooks.begin(), plan.hooks.end(),
+                  [](const HookPlan& hook) { return hook.hook.site == Site::attn_scores; })) {
+    return {EngineChoice::reference, "scores are wanted"};
+  }
+  if (std::any_of(config.layers.begin(), config.layers.end(), [](const LayerConfig& layer) {
+        return layer.attention.softmax_mix != 1;
+      })) {
+    return {EngineChoice::reference, "the pattern is mixed with a constant"};
+  }
+  return {EngineChoice::cpu_tiled, "statistics are wanted"};
+}
+
+CaptureSpec resolve(const CaptureSpec& spec, const CapturePlan& plan, EngineChoice engine,
+                    const std::string& device, int threads) {
   CaptureSpec resolved = spec;
   resolved.compute.device = device;
   resolved.compute.threads = threads;
-  // Statistics of every layer are wanted, and the fused path gives none.
-  if (spec.compute.engine == EngineChoice::automatic) {
-    resolved.compute.engine = EngineChoice::reference;
-  }
+  resolved.compute.engine = engine;
   const bool packed = plan.layout == FileLayout::packed;
   resolved.layout = packed ? LayoutChoice::packed : LayoutChoice::prompts;
   if (spec.hooks.empty() && !plan.hooks.empty()) resolved.hooks = "pattern";
@@ -30,6 +45,7 @@ std::string sidecar_of(const CaptureSpec& resolved, const CaptureResult& result,
   more["shards"] = result.plan.shards.size();
   more["shards_kept"] = result.shards_kept;
   more["non_finite"] = result.non_finite;
+  more["engine_reason"] = result.engine_reason;
   more["skipped_lines"] = nlohmann::json::array();
   for (const SkippedLine& line : skipped) {
     more["skipped_lines"].push_back({{"line", line.line}, {"reason", line.reason}});

@@ -11,9 +11,17 @@
 
 namespace attnscope {
 
+// The engine of a capture, and why.
+struct EngineDecision {
+  EngineChoice engine = EngineChoice::automatic;
+  std::string reason;  // "asked for", "statistics are wanted"
+};
+EngineDecision decide_engine(const CaptureSpec& spec, const ModelConfig& config,
+                             const CapturePlan& plan, const std::string& device);
+
 // The spec with every "auto" replaced by what it became.
-CaptureSpec resolve(const CaptureSpec& spec, const CapturePlan& plan, const std::string& device,
-                    int threads);
+CaptureSpec resolve(const CaptureSpec& spec, const CapturePlan& plan, EngineChoice engine,
+                    const std::string& device, int threads);
 
 // The text of OUT.json.
 std::string sidecar_of(const CaptureSpec& resolved, const CaptureResult& result,

@@ -56,6 +56,7 @@ std::string to_json(const CaptureResult& result) {
   document["device"] = result.device;
   document["dtype"] = result.dtype;
   document["engine"] = result.engine;
+  document["engine_reason"] = result.engine_reason;
   document["threads"] = result.threads;
   if (!result.heads.empty()) document["top_heads"] = heads_to_json(result.heads);
   document["warnings"] = result.warnings;

@@ -4,6 +4,8 @@
 #include <map>
 
 #include "attnscope/kernels/attention_statistics.h"
+#include "attnscope/capture/run_choices.h"
+#include "capture_record.h"
 #include "pyramid.h"
 
 namespace attnscope {
@@ -124,25 +126,64 @@ void visit_sites(const ModelConfig& config, const CaptureSpec& spec, const Captu
   }
 }
 
-// Activations that live at once in the largest batch: a few copies of the residual and of one
-// layer's projections and MLP, one block of attention rows, and the logits where they are kept.
+bool keeps_logits(const CapturePlan& plan) {
+  return std::any_of(plan.hooks.begin(), plan.hooks.end(),
+                     [](const HookPlan& hook) { return hook.hook.site == Site::logits; });
+}
+
+// Most heads of a layer whose maps are kept.
+std::int64_t most_map_heads(const ModelConfig& config, const CapturePlan& plan) {
+  std::int64_t most = 0;
+  for (const HookPlan& hook : plan.hooks) {
+    if (!hook.map) continue;
+    const int all = config.n_heads(hook.hook.layer);
+    most = std::max(most, hook.heads.empty() ? std::int64_t{all}
+                                             : static_cast<std::int64_t>(hook.heads.size()));
+  }
+  return most;
+}
+
+// Positions whose inner MLP values live at once.
+std::int64_t mlp_positions(const CapturePlan& plan, std::int64_t length) {
+  constexpr std::int64_t kPositionsAtOnce = 4096;
+  const bool observed = std::any_of(plan.hooks.begin(), plan.hooks.end(), [](const HookPlan& hook) {
+    const Site site = hook.hook.site;
+    return site == Site::mlp_pre || site == Site::mlp_pre_linear || site == Site::mlp_post;
+  });
+  return observed ? length : std::min(length, kPositionsAtOnce);
+}
+
+// What attention itself holds of one layer, in values: blocks of maps, and in tiles the transposed
+// keys, a thread's scores and the sums over keys.
+std::int64_t attention_values(const AttentionSpec& a, Engine engine, std::int64_t map_heads,
+                              std::int64_t rows, std::int64_t length) {
+  constexpr std::int64_t kQueryBlock = 128;
+  constexpr std::int64_t kMostThreads = 16;
+  constexpr std::int64_t kSumsPerKey = 4;
+  const std::int64_t block = std::min(kQueryBlock, length) * length;
+  if (engine != Engine::cpu_tiled) return 3 * rows * a.n_heads * block;
+  const std::int64_t keys = std::int64_t{a.n_kv_heads} * a.d_head + kSumsPerKey * a.n_heads;
+  return rows * length * keys + rows * map_heads * block + kMostThreads * block / 2;
+}
+
+// Activations that live at once in the largest batch: a few copies of the residual, one layer's
+// projections and MLP, its attention, and the logits where they are kept.
 std::uint64_t activation_bytes(const ModelConfig& config, const CaptureSpec& spec,
                                const CapturePlan& plan, std::int64_t rows, std::int64_t length) {
-  constexpr std::int64_t kQueryBlock = 128;
+  const Engine engine = engine_of(decide_engine(spec, config, plan, "cpu").engine);
+  const std::int64_t map_heads = most_map_heads(config, plan);
   std::int64_t widest = 0;
-  std::int64_t heads = 0;
   for (const LayerConfig& layer : config.layers) {
     const AttentionSpec& a = layer.attention;
     const std::int64_t projections = std::int64_t{a.d_head} * (3 * a.n_heads + 2 * a.n_kv_heads);
     const std::int64_t mlp = std::int64_t{layer.d_mlp} * (config.mlp == MlpKind::gated ? 3 : 2);
-    widest = std::max(widest, std::max(projections, mlp));
-    heads = std::max(heads, std::int64_t{a.n_heads});
+    widest = std::max({widest,
+                       rows * length * projections +
+                           attention_values(a, engine, map_heads, rows, length),
+                       rows * mlp_positions(plan, length) * mlp});
   }
-  std::int64_t values = rows * length * (6 * std::int64_t{config.d_model} + widest);
-  values += 3 * rows * heads * std::min(kQueryBlock, length) * length;
-  for (const HookPlan& hook : plan.hooks) {
-    if (hook.hook.site == Site::logits) values += rows * length * config.d_vocab_out;
-  }
+  std::int64_t values = rows * length * 6 * std::int64_t{config.d_model} + widest;
+  if (keeps_logits(plan)) values += rows * length * config.d_vocab_out;
   return static_cast<std::uint64_t>(values * std::max<std::int64_t>(4, compute_bytes(spec)));
 }
 
@@ -177,15 +218,16 @@ void estimate_memory(const ModelConfig& config, const CaptureSpec& spec, Capture
 
 }  // namespace
 
-double forward_flop(const ModelConfig& config, std::int64_t tokens, bool with_logits) {
+double forward_flop(const ModelConfig& config, const CapturePlan& plan, std::int64_t tokens) {
   double per_token = 0;
   double per_pair = 0;
-  for (const LayerConfig& layer : config.layers) {
+  for (int l = 0; l < plan.layers_computed; ++l) {
+    const LayerConfig& layer = config.layers[static_cast<std::size_t>(l)];
     const AttentionSpec& a = layer.attention;
     per_token += layer_weights(config, layer);
     per_pair += 2.0 * a.n_heads * static_cast<double>(a.d_head);
   }
-  if (with_logits) per_token += static_cast<double>(config.d_model) * config.d_vocab_out;
+  if (keeps_logits(plan)) per_token += static_cast<double>(config.d_model) * config.d_vocab_out;
   const auto t = static_cast<double>(tokens);
   return 2 * (per_token * t + per_pair * t * t);
 }
@@ -276,14 +318,12 @@ std::uint64_t prompt_bytes(const ModelConfig& config, const CaptureSpec& spec,
 }
 
 void estimate(const ModelConfig& config, const CaptureSpec& spec, CapturePlan& plan) {
-  bool with_logits = false;
-  for (const HookPlan& hook : plan.hooks) with_logits |= hook.hook.site == Site::logits;
   SiteTotals totals;
   const auto first = static_cast<std::size_t>(plan.part.first);
   for (std::size_t p = first; p < first + static_cast<std::size_t>(plan.part.count); ++p) {
     const auto tokens = static_cast<std::int64_t>(plan.prompts[p].size());
     plan.tokens += tokens;
-    plan.flop += forward_flop(config, tokens, with_logits);
+    plan.flop += forward_flop(config, plan, tokens);
     visit_sites(config, spec, plan, p,
                 [&](const std::string& site, std::uint64_t bytes, double ratio) {
                   totals.add(site, bytes, ratio);

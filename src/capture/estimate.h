@@ -9,8 +9,9 @@
 
 namespace attnscope {
 
-// Floating-point operations of one prompt of `tokens` tokens, attention maps in full.
-double forward_flop(const ModelConfig& config, std::int64_t tokens, bool with_logits);
+// Floating-point operations of one prompt of `tokens` tokens, attention maps in full. The plan's
+// hooks and layers must be chosen.
+double forward_flop(const ModelConfig& config, const CapturePlan& plan, std::int64_t tokens);
 
 // How one stored map is described, whatever its prompt.
 MapSpec map_spec(const ModelConfig& config, const HookPlan& hook, const CaptureSpec& spec,

@@ -24,6 +24,8 @@ Engine engine_of(EngineChoice choice) {
       return Engine::reference;
     case EngineChoice::aten:
       return Engine::aten;
+    case EngineChoice::cpu_tiled:
+      return Engine::cpu_tiled;
     case EngineChoice::automatic:
       break;
   }

@@ -183,7 +183,9 @@ void ShardSink::deliver(int prompt, std::uint64_t bytes, WritePipeline::Write wr
 
 Want ShardSink::want(HookId hook) const {
   Want want;
-  want.statistics = hook.site == Site::pattern;
+  const std::vector<int>& layers = run_.plan.statistics_layers;
+  want.statistics = hook.site == Site::pattern &&
+                    std::binary_search(layers.begin(), layers.end(), hook.layer);
   want.top_k = run_.spec.top_k;
   const HookPlan* plan = find(hook);
   if (plan == nullptr) return want;
@@ -261,6 +263,7 @@ void ShardSink::on_map_rows(HookId hook, const MapRows& rows, const Batch& batch
 void ShardSink::on_statistics(HookId hook, std::span<const AttentionStatistics> rows,
                               const Batch& batch) {
   check_stop(run_.stop);
+  if (run_.layer_done) run_.layer_done();
   const auto& layers = run_.plan.statistics_layers;
   const std::int64_t slot = std::find(layers.begin(), layers.end(), hook.layer) - layers.begin();
   for (int row = 0; row < batch.size(); ++row) {

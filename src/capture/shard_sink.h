@@ -22,10 +22,12 @@ struct RunContext {
   const ModelConfig& config;
   const CaptureSpec& spec;
   const CapturePlan& plan;
+  EngineChoice engine;
   WritePipeline& pipeline;
   HeadSummary& summary;
   std::atomic<std::int64_t>& nan_values;
   const std::atomic<bool>* stop;  // may be null
+  std::function<void()> layer_done;  // after each layer with statistics; may be empty
 };
 
 // Throws Error (interrupted) once a stop was asked for.

@@ -125,7 +125,8 @@ Heads with_base_keys(const Run& run, int layer, Heads heads) {
 struct MapDemand {
   bool changes = false;
   bool statistics = false;
-  bool maps = false;
+  bool maps = false;    // of either site
+  bool scores = false;  // maps of scores
   std::set<int> heads;
   int q_begin = 0;
   int q_end = 0;
@@ -154,20 +155,37 @@ MapDemand map_demand(const Run& run, int layer) {
     if (users == nullptr) continue;
     demand.changes = demand.changes || users->changes();
     for (const Listener& listener : users->listeners) {
+      demand.scores = demand.scores || (site == Site::attn_scores && listener.want.maps);
       add_listener(demand, listener.want, n_heads, run.n_queries());
     }
   }
   return demand;
 }
 
-// Why a layer cannot be fused whatever is wanted; empty when it can.
-std::string fusion_obstacle(const Run& run, const AttentionSpec& spec, const MapDemand& demand) {
+// Why neither LibTorch's fused pass nor tiles can compute a layer; empty when nothing stands in the
+// way of both.
+std::string common_obstacle(const Run& run, const AttentionSpec& spec, const MapDemand& demand) {
   if (demand.changes) return "scores or pattern are changed";
-  if (spec.softcap != 0) return "the scores are soft-capped";
-  if (spec.learned_sink) return "the softmax has a learned sink";
   if (spec.softmax_mix != 1) return "the pattern is mixed with a constant";
   if (run.differentiable()) return "gradients are wanted";
   return "";
+}
+
+std::string fusion_obstacle(const Run& run, const AttentionSpec& spec, const MapDemand& demand) {
+  if (spec.softcap != 0) return "the scores are soft-capped";
+  if (spec.learned_sink) return "the softmax has a learned sink";
+  return common_obstacle(run, spec, demand);
+}
+
+std::string tile_obstacle(const Run& run, const AttentionSpec& spec, const MapDemand& demand) {
+  if (!run.model.device.is_cpu()) return "tiles are computed on the CPU";
+  if (demand.scores) return "scores are wanted";
+  // Blocks of maps count the slots of the batch, tiles the tokens of a row.
+  if (demand.maps && std::any_of(run.frames.begin(), run.frames.end(),
+                                 [](const RowFrame& frame) { return frame.q_start != 0; })) {
+    return "maps of rows with pads on the left are wanted";
+  }
+  return common_obstacle(run, spec, demand);
 }
 
 // Whether the maps that are wanted are so many that computing z from them is cheaper than a fused
@@ -179,25 +197,48 @@ bool most_maps(const Run& run, const AttentionSpec& spec, const MapDemand& deman
   return 2 * wanted > static_cast<double>(spec.n_heads) * run.n_queries();
 }
 
+// Why a layer is not fused under `auto`; empty when it is.
+std::string reason_against_fusion(const Run& run, const AttentionSpec& spec,
+                                  const MapDemand& demand) {
+  if (const std::string obstacle = fusion_obstacle(run, spec, demand); !obstacle.empty()) {
+    return obstacle;
+  }
+  if (demand.statistics) return "statistics are wanted";
+  if (most_maps(run, spec, demand)) return "maps are wanted";
+  if (needs_mask(run, spec) && run.n_queries() > kLongestMask) {
+    return "a fused pass would need a large mask";
+  }
+  return "";
+}
+
+LayerEngine asked_for(Engine engine, int layer, const std::string& obstacle) {
+  if (obstacle.empty()) return {engine, "asked for"};
+  const std::string name = engine_name(engine);
+  throw Error(ErrorKind::input, "MO20",
+              {.where = "--engine " + name,
+               .what = "layer " + std::to_string(layer) + " cannot be computed so: " + obstacle,
+               .next = "use --engine auto or reference"});
+}
+
 LayerEngine choose_engine(const Run& run, int layer, const MapDemand& demand) {
   const AttentionSpec& spec = spec_of(run, layer);
-  const std::string obstacle = fusion_obstacle(run, spec, demand);
-  const Engine asked = run.options.engine;
-  if (asked == Engine::aten) {
-    if (obstacle.empty()) return {Engine::aten, "asked for"};
-    throw Error(ErrorKind::input, "MO20",
-                {.where = "--engine aten",
-                 .what = "layer " + std::to_string(layer) + " cannot be fused: " + obstacle,
-                 .next = "use --engine auto or reference"});
+  switch (run.options.engine) {
+    case Engine::reference:
+      return {Engine::reference, "asked for"};
+    case Engine::aten:
+      return asked_for(Engine::aten, layer, fusion_obstacle(run, spec, demand));
+    case Engine::cpu_tiled:
+      return asked_for(Engine::cpu_tiled, layer, tile_obstacle(run, spec, demand));
+    case Engine::automatic:
+      break;
   }
-  if (asked == Engine::reference) return {Engine::reference, "asked for"};
-  if (!obstacle.empty()) return {Engine::reference, obstacle};
-  if (demand.statistics) return {Engine::reference, "statistics are wanted"};
-  if (most_maps(run, spec, demand)) return {Engine::reference, "maps are wanted"};
-  if (needs_mask(run, spec) && run.n_queries() > kLongestMask) {
-    return {Engine::reference, "a fused pass would need a large mask"};
+  const std::string reason = reason_against_fusion(run, spec, demand);
+  if (reason.empty()) {
+    return {Engine::aten, demand.maps ? "few maps are wanted" : "nothing is wanted of the maps"};
   }
-  return {Engine::aten, demand.maps ? "few maps are wanted" : "nothing is wanted of the maps"};
+  const std::string obstacle = tile_obstacle(run, spec, demand);
+  if (obstacle.empty()) return {Engine::cpu_tiled, reason};
+  return {Engine::reference, obstacle};
 }
 
 ExplicitRequest whole_layer(const Run& run, const AttentionSpec& spec) {
@@ -206,6 +247,11 @@ ExplicitRequest whole_layer(const Run& run, const AttentionSpec& spec) {
   std::iota(request.heads.begin(), request.heads.end(), 0);
   request.q_end = run.n_queries();
   return request;
+}
+
+MapRequest wanted_maps(const MapDemand& demand) {
+  if (demand.q_begin >= demand.q_end) return {};
+  return {{demand.heads.begin(), demand.heads.end()}, demand.q_begin, demand.q_end};
 }
 
 // The maps that are wanted beside a fused pass; they do not change what the run computes.
@@ -285,6 +331,9 @@ at::Tensor attention_heads(Run& run, int layer, const at::Tensor& x) {
   run.result.engines.push_back(engine);
   if (engine.engine == Engine::reference) {
     return explicit_attention(run, layer, heads, whole_layer(run, spec_of(run, layer)));
+  }
+  if (engine.engine == Engine::cpu_tiled) {
+    return tiled_attention(run, layer, heads, wanted_maps(demand));
   }
   at::Tensor z = fused_attention(run, layer, heads);
   show_wanted_maps(run, layer, heads, demand);

@@ -33,6 +33,17 @@ struct ExplicitRequest {
 at::Tensor explicit_attention(Run& run, int layer, const Heads& heads,
                               const ExplicitRequest& request);
 
+// Rows of the pattern that observers want.
+struct MapRequest {
+  std::vector<int> heads;  // query heads, ascending; empty = no maps
+  int q_begin = 0;         // query slots [q_begin, q_end)
+  int q_end = 0;
+};
+
+// Attention in tiles: no map is held. Gives the layer's statistics and the maps of `maps` to those
+// that want them; z [b q h d]. On the CPU, without changes of scores or patterns.
+at::Tensor tiled_attention(Run& run, int layer, const Heads& heads, const MapRequest& maps);
+
 // Scaled dot product attention by LibTorch's fused kernel; z [b q h d].
 at::Tensor fused_attention(Run& run, int layer, const Heads& heads);
 

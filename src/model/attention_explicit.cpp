@@ -4,11 +4,9 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <numeric>
-#include <optional>
 
 #include "attention.h"
-#include "attnscope/support/error.h"
+#include "layer_statistics.h"
 #include "map_blocks.h"
 
 namespace attnscope {
@@ -27,15 +25,6 @@ bool shows_maps(const HookUsers* users) {
                      [](const Listener& listener) { return listener.want.maps; });
 }
 
-std::optional<int> wanted_top_k(const HookUsers* users) {
-  std::optional<int> top_k;
-  if (users == nullptr) return top_k;
-  for (const Listener& listener : users->listeners) {
-    if (listener.want.statistics) top_k = std::max(top_k.value_or(0), listener.want.top_k);
-  }
-  return top_k;
-}
-
 class ExplicitLayer {
  public:
   ExplicitLayer(Run& run, int layer, const Heads& heads, const ExplicitRequest& request)
@@ -45,11 +34,11 @@ class ExplicitLayer {
         request_(request),
         score_users_(run.taps.users(Site::attn_scores, layer)),
         pattern_users_(run.taps.users(Site::pattern, layer)),
-        v_(heads.v) {
+        v_(heads.v),
+        statistics_(run, layer) {
     const bool in_place = run.model.device.is_cpu() && !run.differentiable();
     blocks_ = in_place ? make_in_place_blocks(run, spec_, head_group(heads))
                        : make_composed_blocks(run, spec_, head_group(heads));
-    if (const auto top_k = wanted_top_k(pattern_users_)) start_statistics(*top_k);
   }
 
   at::Tensor compute() {
@@ -86,7 +75,6 @@ class ExplicitLayer {
   MapBlock map_block(const at::Tensor& maps, const QueryBlock& block) const {
     return {maps, request_.heads, block.begin, run_.n_queries()};
   }
-  void start_statistics(int top_k);
   void add_statistics(const at::Tensor& pattern, const QueryBlock& block, const RowSums& sums);
   template <typename T>
   void add_rows(const at::Tensor& pattern, const QueryBlock& block, const RowSums& sums);
@@ -100,7 +88,7 @@ class ExplicitLayer {
   const HookUsers* pattern_users_;
   at::Tensor v_;
   std::unique_ptr<MapBlocks> blocks_;
-  std::vector<StatisticsAccumulator> statistics_;  // by batch row
+  LayerStatistics statistics_;
 };
 
 HeadGroup ExplicitLayer::head_group(const Heads& heads) const {
@@ -152,7 +140,7 @@ MapWidth ExplicitLayer::pattern_width() const {
   if (has_changes(pattern_users_) || has_changes(score_users_) || shows_maps(pattern_users_)) {
     return MapWidth::whole;
   }
-  return statistics_.empty() ? MapWidth::visible : MapWidth::to_end;
+  return statistics_.wanted() ? MapWidth::to_end : MapWidth::visible;
 }
 
 // Interventions write in place; where autograd records, into a copy.
@@ -238,31 +226,9 @@ std::vector<at::Tensor> ExplicitLayer::with_whole_maps(const std::vector<QueryBl
   return z;
 }
 
-void ExplicitLayer::start_statistics(int top_k) {
-  if (run_.shared != nullptr) {
-    throw Error(ErrorKind::input, "MO21",
-                {.where = hook_name({Site::pattern, layer_}),
-                 .what = "statistics need whole rows; this run starts behind position 0"});
-  }
-  const auto* ids = run_.batch.ids.const_data_ptr<std::int64_t>();
-  const int length = run_.batch.padded_length();
-  for (std::size_t b = 0; b < run_.frames.size(); ++b) {
-    const RowFrame& frame = run_.frames[b];
-    const std::int64_t* row = ids + static_cast<std::int64_t>(b) * length + frame.q_start;
-    statistics_.emplace_back(StatisticsShape{
-        .n_heads = spec_.n_heads,
-        .n_queries = frame.q_length,
-        .n_keys = frame.k_length,
-        .top_k = top_k,
-        .causal = spec_.mask == MaskKind::causal,
-        .ids = std::span<const std::int64_t>(row, static_cast<std::size_t>(frame.q_length)),
-        .window = spec_.window});
-  }
-}
-
 void ExplicitLayer::add_statistics(const at::Tensor& pattern, const QueryBlock& block,
                                    const RowSums& sums) {
-  if (statistics_.empty()) return;
+  if (!statistics_.wanted()) return;
   const c10::NoGradGuard no_grad;
   const at::Tensor rows = pattern.detach().cpu().contiguous();
   const RowSums host = {sums.lse.detach().cpu().contiguous(),
@@ -283,7 +249,7 @@ void ExplicitLayer::add_rows(const at::Tensor& pattern, const QueryBlock& block,
   const T* const values = pattern.const_data_ptr<T>();
   const T* const lse = sums.lse.const_data_ptr<T>();
   const T* const sink_mass = sums.sink_mass.const_data_ptr<T>();
-  const auto n_rows = static_cast<std::int64_t>(statistics_.size());
+  const auto n_rows = static_cast<std::int64_t>(run_.frames.size());
   at::parallel_for(0, n_rows * n_heads, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const auto b = static_cast<std::size_t>(i / n_heads);
@@ -293,7 +259,7 @@ void ExplicitLayer::add_rows(const at::Tensor& pattern, const QueryBlock& block,
       if (first >= last) continue;
       const std::int64_t row = i * block.count() + (first - block.begin);
       const int known = std::clamp(block.keys.end - frame.k_start, 0, frame.k_length);
-      statistics_[b].add_rows(static_cast<int>(i % n_heads), first - frame.q_start, last - first,
+      statistics_.of_row(b).add_rows(static_cast<int>(i % n_heads), first - frame.q_start, last - first,
                               values + row * n_keys + frame.k_start, n_keys, lse + row,
                               sink_mass + row, whole ? frame.k_length : known);
     }
@@ -301,22 +267,9 @@ void ExplicitLayer::add_rows(const at::Tensor& pattern, const QueryBlock& block,
 }
 
 void ExplicitLayer::finish_statistics() {
-  if (statistics_.empty()) return;
+  if (!statistics_.wanted()) return;
   const c10::NoGradGuard no_grad;
-  const at::Tensor norms = value_norms(run_, layer_, v_.detach()).cpu().contiguous();  // [b h k]
-  std::vector<AttentionStatistics> finished;
-  for (std::size_t b = 0; b < statistics_.size(); ++b) {
-    const at::Tensor row = norms.select(0, static_cast<std::int64_t>(b));
-    for (int head = 0; head < spec_.n_heads; ++head) {
-      statistics_[b].set_value_norm(
-          head, row.select(0, head).const_data_ptr<double>() + run_.frames[b].k_start);
-    }
-    finished.push_back(statistics_[b].finish());
-  }
-  for (const Listener& listener : pattern_users_->listeners) {
-    if (!listener.want.statistics) continue;
-    listener.observer->on_statistics(pattern_users_->hook, finished, run_.batch);
-  }
+  statistics_.finish(v_.detach());
 }
 
 }  // namespace

@@ -35,9 +35,11 @@ void check_options(const ModelWeights& model, const RunOptions& options) {
                  .what = "layer " + std::to_string(options.stop_after_layer) + " does not exist",
                  .expected = "0 to " + std::to_string(model.config.n_layers - 1)});
   }
-  if (options.gradients == Gradients::on && options.engine == Engine::aten) {
+  const bool fused = options.engine == Engine::aten || options.engine == Engine::cpu_tiled;
+  if (options.gradients == Gradients::on && fused) {
     throw Error(ErrorKind::input, "MO13",
-                {.where = "--engine aten", .what = "gradients need the reference engine"});
+                {.where = std::string("--engine ") + engine_name(options.engine),
+                 .what = "gradients need the reference engine"});
   }
 }
 
@@ -131,6 +133,8 @@ const char* engine_name(Engine engine) {
       return "reference";
     case Engine::aten:
       return "aten";
+    case Engine::cpu_tiled:
+      return "cpu_tiled";
   }
   return "unknown";
 }

@@ -53,23 +53,61 @@ at::Tensor soft_cap(const at::Tensor& x, double cap) {
   return elementwise(x, [cap](const at::Tensor& y) { return at::tanh(y / cap) * cap; });
 }
 
+namespace {
+
+// Positions whose inner values [b q f] live at once; they are the widest of a layer.
+constexpr std::int64_t kPositionsAtOnce = 4096;
+
+bool is_observed(const Run& run, int layer) {
+  return run.used(Site::mlp_pre, layer) || run.used(Site::mlp_pre_linear, layer) ||
+         run.used(Site::mlp_post, layer);
+}
+
+// The inner values of an MLP, changed and observed where a tap is on them.
+at::Tensor inner_values(Run& run, int layer, const at::Tensor& in) {
+  if (run.config.mlp != MlpKind::gated) {
+    return activate(run.config.activation, run.tap(Site::mlp_pre, layer, in));
+  }
+  // The gate and the linear branch come from one product, side by side.
+  const std::int64_t width = in.size(-1) / 2;
+  const at::Tensor pre = run.tap(Site::mlp_pre, layer, in.narrow(-1, 0, width));
+  const at::Tensor linear = run.tap(Site::mlp_pre_linear, layer, in.narrow(-1, width, width));
+  at::Tensor post = activate(run.config.activation, pre);
+  const bool fresh = !run.differentiable() && run.config.activation != Activation::identity;
+  return fresh ? post.mul_(linear) : post * linear;
+}
+
+// function(x) for some positions after the other [b q …]. The same cuts whoever observes, so that
+// observation changes no bit.
+template <typename Function>
+at::Tensor by_positions(const at::Tensor& x, Function&& function) {
+  at::Tensor out;
+  for (std::int64_t begin = 0; begin < x.size(1); begin += kPositionsAtOnce) {
+    const std::int64_t count = std::min(kPositionsAtOnce, x.size(1) - begin);
+    const at::Tensor part = function(x.narrow(1, begin, count));
+    if (!out.defined()) {
+      out = at::empty({x.size(0), x.size(1), part.size(2)}, part.options());
+    }
+    out.narrow(1, begin, count).copy_(part);
+  }
+  return out;
+}
+
+}  // namespace
+
 at::Tensor mlp(Run& run, int layer, const at::Tensor& x) {
   const LayerWeights& weights = run.model.layer(layer);
-  const at::Tensor in = weights.mlp_in(x);
-  at::Tensor post;
-  if (run.config.mlp == MlpKind::gated) {
-    // The gate and the linear branch come from one product, side by side.
-    const std::int64_t width = in.size(-1) / 2;
-    const at::Tensor pre = run.tap(Site::mlp_pre, layer, in.narrow(-1, 0, width));
-    const at::Tensor linear = run.tap(Site::mlp_pre_linear, layer, in.narrow(-1, width, width));
-    post = activate(run.config.activation, pre);
-    const bool fresh = !run.differentiable() && run.config.activation != Activation::identity;
-    post = fresh ? post.mul_(linear) : post * linear;
-  } else {
-    post = activate(run.config.activation, run.tap(Site::mlp_pre, layer, in));
+  if (x.size(1) <= kPositionsAtOnce || run.differentiable()) {
+    const at::Tensor post = inner_values(run, layer, weights.mlp_in(x));
+    return weights.mlp_out(run.tap(Site::mlp_post, layer, post));
   }
-  post = run.tap(Site::mlp_post, layer, post);
-  return weights.mlp_out(post);
+  if (!is_observed(run, layer)) {
+    return by_positions(x, [&](const at::Tensor& part) {
+      return weights.mlp_out(inner_values(run, layer, weights.mlp_in(part)));
+    });
+  }
+  const at::Tensor post = inner_values(run, layer, by_positions(x, weights.mlp_in));
+  return by_positions(run.tap(Site::mlp_post, layer, post), weights.mlp_out);
 }
 
 }  // namespace attnscope

@@ -55,6 +55,12 @@ void validate(const CaptureSpec& s) {
   check_result_name(s.output.out);
   check_list(s.hooks, "--hooks");
   if (s.stats_only && !s.hooks.empty()) refuse("--stats-only", "contradicts --hooks");
+  if (s.stats_only && !s.heads.empty()) {
+    refuse("--stats-only", "keeps statistics of every head, leave --heads out");
+  }
+  if (s.stats_only && !s.positions.empty()) {
+    refuse("--stats-only", "takes statistics over all rows, leave --positions out");
+  }
   check_list(s.layers, "--layers");
   check_list(s.heads, "--heads");
   check_range(s.top_k, 1, 1024, "--topk");

@@ -24,6 +24,7 @@ void write_run(h5::Group& root, const RunInfo& run) {
   group.set_text("device", run.device);
   group.set_text("dtype", run.dtype);
   group.set_text("engine", run.engine);
+  if (!run.engine_reason.empty()) group.set_text("engine_reason", run.engine_reason);
   group.set_integer("threads", run.threads);
   group.set_integer("seed", run.seed);
   for (const auto& [library, version] : run.libraries) group.set_text("lib_" + library, version);

@@ -111,6 +111,7 @@ RunInfo CaptureReader::run() const {
   run.device = group.text("device").value_or("");
   run.dtype = group.text("dtype").value_or("");
   run.engine = group.text("engine").value_or("");
+  run.engine_reason = group.text("engine_reason").value_or("");
   run.threads = group.integer("threads").value_or(0);
   run.seed = group.integer("seed").value_or(0);
   for (const std::string& name : group.attribute_names()) {

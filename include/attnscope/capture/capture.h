@@ -37,6 +37,7 @@ struct CaptureResult {
   std::int64_t non_finite = 0;       // NaN values stored, and NaN or infinite outputs
   double seconds = 0;                // wall time of the whole capture
   std::string device, dtype, engine;
+  std::string engine_reason;  // "asked for", or why `auto` chose it
   int threads = 0;
   HeadSummary heads;  // empty after a dry run
   std::vector<std::string> warnings;

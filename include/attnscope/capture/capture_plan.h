@@ -64,6 +64,7 @@ struct CapturePlan {
   bool all_tables = true;       // every table of statistics, not head_stats alone
   std::vector<HookPlan> hooks;  // in forward order
   std::vector<int> statistics_layers;
+  int layers_computed = 0;        // nothing of later layers is wanted
   std::vector<ShardPlan> shards;  // of this run's part
 
   std::int64_t tokens = 0;

@@ -16,11 +16,14 @@ namespace attnscope {
 
 // How attention is computed.
 enum class Engine : std::uint8_t {
-  // aten where nothing inside attention is observed or changed and the model needs no soft-cap,
-  // learned sink or mixed softmax; reference elsewhere, layer by layer.
+  // Layer by layer: aten where nothing of the maps, or few of them, are wanted and a fused pass can
+  // compute the layer; else cpu_tiled where it can; else reference.
   automatic,
   reference,  // explicit scores and patterns, in blocks of queries; differentiable
   aten,       // fused scaled dot product attention; an error where a layer cannot be fused
+  // Tiles of queries with statistics and rows of maps made on the way, on the CPU; an error where
+  // scores are wanted, scores or patterns are changed, or gradients are wanted.
+  cpu_tiled,
 };
 const char* engine_name(Engine engine);
 

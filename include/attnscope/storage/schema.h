@@ -73,6 +73,7 @@ struct RunInfo {
   std::string device;
   std::string dtype;
   std::string engine;
+  std::string engine_reason;  // why, where one engine computed everything; else empty
   std::int64_t threads = 1;
   std::int64_t seed = 0;
   std::map<std::string, std::string> libraries;  // "libtorch" → "2.13.0"; attribute lib_<key>
