@@ -65,10 +65,11 @@ void add_compute_options(Options& options, ComputeOptions& compute) {
   options.group("How to compute");
   add_device_option(options, compute.device);
   options.choice({"--dtype", "", "number type of the forward pass"}, compute.dtype);
-  options.choice({"--engine", "",
-                  "attention: reference (step by step), aten (fused by LibTorch), cpu_tiled (fused, "
-                  "with statistics and maps); auto takes the fastest that does what is asked"},
-                 compute.engine);
+  options.choice(
+      {"--engine", "",
+       "attention: reference (step by step), aten (fused by LibTorch), cpu_tiled (fused, "
+       "with statistics and maps); auto takes the fastest that does what is asked"},
+      compute.engine);
   add_threads_option(options, compute.threads);
   options.integer({"--seed", "N", "seed of whatever is random"},
                   {0, std::numeric_limits<std::int64_t>::max()}, compute.seed);

@@ -170,9 +170,9 @@ class ShardRunner {
   }
 
   void advance(const BatchPlan& batch, ShardRange ours) {
-    state_.items_done += std::count_if(
-        batch.prompts.begin(), batch.prompts.end(),
-        [&](int p) { return p >= ours.first && p < ours.first + ours.count; });
+    state_.items_done += std::count_if(batch.prompts.begin(), batch.prompts.end(), [&](int p) {
+      return p >= ours.first && p < ours.first + ours.count;
+    });
     state_.tokens_done += tokens_of(batch, ours);
     show(state_);
   }
@@ -287,8 +287,7 @@ class CaptureJob {
     device_ = parse_device(spec_.compute.device);
     check_free_space(spec_.output.out, result_.plan);
     engine_ = decide_engine(spec_, checkpoint_.config, result_.plan, device_.str());
-    resolved_ =
-        resolve(spec_, result_.plan, engine_.engine, device_.str(), at::get_num_threads());
+    resolved_ = resolve(spec_, result_.plan, engine_.engine, device_.str(), at::get_num_threads());
   }
 
   OutputOptions output_options(const InputHashes& hashes) const {

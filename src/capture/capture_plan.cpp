@@ -112,7 +112,8 @@ std::vector<HookPlan> select(const ModelConfig& config, const CaptureSpec& spec,
   return plans;
 }
 
-// Beside maps and activations the statistics of all layers are kept; alone, those that --layers names.
+// Beside maps and activations the statistics of all layers are kept; alone, those that --layers
+// names.
 std::vector<int> statistics_layers(const ModelConfig& config, const CaptureSpec& spec) {
   if (spec.stats_only && !spec.layers.empty()) {
     return parse_ranges(spec.layers, config.n_layers, "--layers");

@@ -16,9 +16,8 @@ EngineDecision decide_engine(const CaptureSpec& spec, const ModelConfig& config,
                   [](const HookPlan& hook) { return hook.hook.site == Site::attn_scores; })) {
     return {EngineChoice::reference, "scores are wanted"};
   }
-  if (std::any_of(config.layers.begin(), config.layers.end(), [](const LayerConfig& layer) {
-        return layer.attention.softmax_mix != 1;
-      })) {
+  if (std::any_of(config.layers.begin(), config.layers.end(),
+                  [](const LayerConfig& layer) { return layer.attention.softmax_mix != 1; })) {
     return {EngineChoice::reference, "the pattern is mixed with a constant"};
   }
   return {EngineChoice::cpu_tiled, "statistics are wanted"};

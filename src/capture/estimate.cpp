@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "attnscope/kernels/attention_statistics.h"
 #include "attnscope/capture/run_choices.h"
+#include "attnscope/kernels/attention_statistics.h"
 #include "capture_record.h"
 #include "pyramid.h"
 
@@ -177,10 +177,9 @@ std::uint64_t activation_bytes(const ModelConfig& config, const CaptureSpec& spe
     const AttentionSpec& a = layer.attention;
     const std::int64_t projections = std::int64_t{a.d_head} * (3 * a.n_heads + 2 * a.n_kv_heads);
     const std::int64_t mlp = std::int64_t{layer.d_mlp} * (config.mlp == MlpKind::gated ? 3 : 2);
-    widest = std::max({widest,
-                       rows * length * projections +
-                           attention_values(a, engine, map_heads, rows, length),
-                       rows * mlp_positions(plan, length) * mlp});
+    widest = std::max(
+        {widest, rows * length * projections + attention_values(a, engine, map_heads, rows, length),
+         rows * mlp_positions(plan, length) * mlp});
   }
   std::int64_t values = rows * length * 6 * std::int64_t{config.d_model} + widest;
   if (keeps_logits(plan)) values += rows * length * config.d_vocab_out;

@@ -184,8 +184,8 @@ void ShardSink::deliver(int prompt, std::uint64_t bytes, WritePipeline::Write wr
 Want ShardSink::want(HookId hook) const {
   Want want;
   const std::vector<int>& layers = run_.plan.statistics_layers;
-  want.statistics = hook.site == Site::pattern &&
-                    std::binary_search(layers.begin(), layers.end(), hook.layer);
+  want.statistics =
+      hook.site == Site::pattern && std::binary_search(layers.begin(), layers.end(), hook.layer);
   want.top_k = run_.spec.top_k;
   const HookPlan* plan = find(hook);
   if (plan == nullptr) return want;

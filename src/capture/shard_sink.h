@@ -26,7 +26,7 @@ struct RunContext {
   WritePipeline& pipeline;
   HeadSummary& summary;
   std::atomic<std::int64_t>& nan_values;
-  const std::atomic<bool>* stop;  // may be null
+  const std::atomic<bool>* stop;     // may be null
   std::function<void()> layer_done;  // after each layer with statistics; may be empty
 };
 

@@ -259,9 +259,9 @@ void ExplicitLayer::add_rows(const at::Tensor& pattern, const QueryBlock& block,
       if (first >= last) continue;
       const std::int64_t row = i * block.count() + (first - block.begin);
       const int known = std::clamp(block.keys.end - frame.k_start, 0, frame.k_length);
-      statistics_.of_row(b).add_rows(static_cast<int>(i % n_heads), first - frame.q_start, last - first,
-                              values + row * n_keys + frame.k_start, n_keys, lse + row,
-                              sink_mass + row, whole ? frame.k_length : known);
+      statistics_.of_row(b).add_rows(static_cast<int>(i % n_heads), first - frame.q_start,
+                                     last - first, values + row * n_keys + frame.k_start, n_keys,
+                                     lse + row, sink_mass + row, whole ? frame.k_length : known);
     }
   });
 }

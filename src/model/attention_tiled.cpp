@@ -138,8 +138,8 @@ T* TiledLayer<T>::pattern_rows(const at::Tensor& block, std::size_t b, int head)
          (found - maps_.heads.begin()) * block.stride(1) + run_.frames[b].k_start;
 }
 
-// Room for some queries of the wanted maps, [b h' q' k]; fresh memory would cost more in page faults
-// than the rows take to compute.
+// Room for some queries of the wanted maps, [b h' q' k]; fresh memory would cost more in page
+// faults than the rows take to compute.
 template <typename T>
 at::Tensor TiledLayer<T>::block_of_maps(int queries) {
   const auto rows = static_cast<std::int64_t>(run_.frames.size());

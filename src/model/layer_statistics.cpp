@@ -53,9 +53,8 @@ void LayerStatistics::finish(const at::Tensor& v) {
   for (std::size_t b = 0; b < rows_.size(); ++b) {
     const at::Tensor row = norms.select(0, static_cast<std::int64_t>(b));
     for (std::int64_t head = 0; head < row.size(0); ++head) {
-      rows_[b].set_value_norm(
-          static_cast<int>(head),
-          row.select(0, head).const_data_ptr<double>() + run_.frames[b].k_start);
+      rows_[b].set_value_norm(static_cast<int>(head), row.select(0, head).const_data_ptr<double>() +
+                                                          run_.frames[b].k_start);
     }
     finished.push_back(rows_[b].finish());
   }

@@ -13,7 +13,8 @@ namespace attnscope {
 
 class LayerStatistics {
  public:
-  // Wants nothing unless some observer does. Throws Error MO21 for runs that start behind position 0.
+  // Wants nothing unless some observer does. Throws Error MO21 for runs that start behind position
+  // 0.
   LayerStatistics(Run& run, int layer);
 
   bool wanted() const { return !rows_.empty(); }

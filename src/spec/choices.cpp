@@ -22,10 +22,9 @@ struct Names<ComputeDType> {
 
 template <>
 struct Names<EngineChoice> {
-  static constexpr std::array table = {std::pair{EngineChoice::automatic, "auto"},
-                                       std::pair{EngineChoice::reference, "reference"},
-                                       std::pair{EngineChoice::aten, "aten"},
-                                       std::pair{EngineChoice::cpu_tiled, "cpu_tiled"}};
+  static constexpr std::array table = {
+      std::pair{EngineChoice::automatic, "auto"}, std::pair{EngineChoice::reference, "reference"},
+      std::pair{EngineChoice::aten, "aten"}, std::pair{EngineChoice::cpu_tiled, "cpu_tiled"}};
 };
 
 template <>

@@ -69,7 +69,7 @@ TEST(Taps, SomeHeadsAreShownBesideAFusedPassWithoutChangingIt) {
   EXPECT_TRUE(at::equal(beside.logits, plain.logits));
   taps.observers = {&all};
   const RunResult every = model.run(batch, taps, {});
-  EXPECT_EQ(every.engines[0].engine, Engine::reference);
+  EXPECT_EQ(every.engines[0].engine, Engine::cpu_tiled);
   EXPECT_EQ(every.engines[0].reason, "maps are wanted");
   const at::Tensor whole = all.value({Site::pattern, 1});
   const at::Tensor shown = some.value({Site::pattern, 1});

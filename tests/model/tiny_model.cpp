@@ -32,6 +32,8 @@ ModelConfig tiny_config(const TinyShape& shape) {
   attention.window = shape.window;
   attention.rotary = shape.rotary;
   attention.rope.rotary_dims = shape.d_head;
+  attention.softcap = shape.softcap;
+  attention.learned_sink = shape.learned_sink;
   config.layers.assign(static_cast<std::size_t>(shape.n_layers), {.attention = attention});
   return config;
 }
@@ -68,12 +70,17 @@ Checkpoint tiny_checkpoint(const ModelConfig& config, const WeightValues& values
     add(prefix + "k", Role::k_weight, layer, kv, config.d_model);
     add(prefix + "v", Role::v_weight, layer, kv, config.d_model);
     add(prefix + "o", Role::o_weight, layer, config.d_model, q);
+    if (spec.learned_sink) {
+      weights->add(prefix + "sink", {spec.n_heads}, values(Role::sink, layer, spec.n_heads, 1));
+    }
   }
-  const TensorMap map = bind_by_name(config, {{Role::token_embedding, "embed"},
-                                              {Role::q_weight, "{l}.q"},
-                                              {Role::k_weight, "{l}.k"},
-                                              {Role::v_weight, "{l}.v"},
-                                              {Role::o_weight, "{l}.o"}});
+  std::vector<RoleName> names = {{Role::token_embedding, "embed"},
+                                 {Role::q_weight, "{l}.q"},
+                                 {Role::k_weight, "{l}.k"},
+                                 {Role::v_weight, "{l}.v"},
+                                 {Role::o_weight, "{l}.o"}};
+  if (config.layers[0].attention.learned_sink) names.push_back({Role::sink, "{l}.sink"});
+  const TensorMap map = bind_by_name(config, names);
   return {.config = config, .map = map, .tensors = weights};
 }
 

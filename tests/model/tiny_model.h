@@ -24,6 +24,8 @@ struct TinyShape {
   MaskKind mask = MaskKind::causal;
   int window = 0;
   bool rotary = false;
+  double softcap = 0;
+  bool learned_sink = false;
 };
 ModelConfig tiny_config(const TinyShape& shape);
 

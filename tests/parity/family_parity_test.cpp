@@ -61,6 +61,12 @@ TEST_P(FamilyParity, FusedEngine) {
   }
 }
 
+TEST_P(FamilyParity, Tiles) {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    EXPECT_EQ(lines(compare_with_oracle(GetParam(), dtype, Engine::cpu_tiled).failures), "");
+  }
+}
+
 TEST_P(FamilyParity, AutomaticEngine) {
   EXPECT_EQ(lines(compare_with_oracle(GetParam(), DType::f64, Engine::automatic).failures), "");
 }

@@ -61,7 +61,7 @@ const json& original_errors(const char* group, const std::string& model, DType d
 }
 
 // `original` is one model and type of the table; the engine that is like eager attention is held to
-// eager attention, the fused one to fused.
+// eager attention, as are tiles; LibTorch's fused one to fused.
 void expect_at_most_twice(const std::map<std::string, Errors>& ours, const json& original,
                           Engine engine) {
   for (const auto& [kind, errors] : ours) {
@@ -112,7 +112,7 @@ std::vector<Case> cases() {
   std::vector<Case> all;
   for (const std::string& family : families()) {
     for (const DType dtype : {DType::bf16, DType::f16}) {
-      for (const Engine engine : {Engine::reference, Engine::aten}) {
+      for (const Engine engine : {Engine::reference, Engine::aten, Engine::cpu_tiled}) {
         all.push_back({family, dtype, engine});
       }
     }
@@ -138,7 +138,7 @@ TEST(RealModelPrecision, ErrsInLowPrecisionAtMostTwiceAsMuchAsTheOriginal) {
     for (const DType dtype : {DType::bf16, DType::f16}) {
       if (lacks_products(dtype)) continue;
       const FamilyModel loaded = load_model(std::string(models) + "/" + name, dtype);
-      for (const Engine engine : {Engine::reference, Engine::aten}) {
+      for (const Engine engine : {Engine::reference, Engine::aten, Engine::cpu_tiled}) {
         SCOPED_TRACE(name + " " + dtype_name(dtype) + " " + engine_name(engine));
         expect_at_most_twice(errors_of(loaded.model, oracle, engine),
                              original_errors("real_models", name, dtype), engine);
