@@ -173,7 +173,7 @@ void TiledLayer<T>::strip(int begin) {
   run_.taps.show_maps(*run_.taps.users(Site::pattern, layer_),
                       {block, maps_.heads, begin, run_.n_queries()});
   // An observer may keep the rows it was shown.
-  if (block.storage().use_count() > holders) run_.map_scratch = {};
+  if (block.storage().use_count() > holders) run_.map_scratch = at::Tensor();
 }
 
 template <typename T>
