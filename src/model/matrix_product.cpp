@@ -10,19 +10,29 @@
 namespace attnscope {
 namespace {
 
-namespace blas = at::native::cpublas;
-
-// BLAS counts by columns: Cᵀ = Bᵀ·Aᵀ.
 template <typename T>
-void by_blas(const MatrixTask<T>& t) {
-  const T beta = t.accumulate == Accumulate::yes ? T{1} : T{0};
-  blas::gemm(at::native::TransposeType::NoTranspose, at::native::TransposeType::NoTranspose, t.n,
-             t.m, t.k, T{1}, t.b, t.ldb, t.a, t.lda, beta, t.c, t.ldc);
+at::Tensor matrix(const T* data, std::int64_t rows, std::int64_t columns, std::int64_t stride) {
+  // LibTorch has no tensors of constants; a product writes to its result alone.
+  return at::from_blob(const_cast<T*>(data), {rows, columns}, {stride, 1},
+                       at::TensorOptions(c10::CppTypeToScalarType<T>::value));
+}
+
+template <typename T>
+void by_operator(const MatrixTask<T>& t) {
+  const at::Tensor a = matrix(t.a, t.m, t.k, t.lda);
+  const at::Tensor b = matrix(t.b, t.k, t.n, t.ldb);
+  at::Tensor c = matrix(t.c, t.m, t.n, t.ldc);
+  if (t.accumulate == Accumulate::yes) {
+    at::addmm_out(c, c, a, b);
+  } else {
+    at::mm_out(c, a, b);
+  }
 }
 
 #ifdef CPUBLAS_BRGEMM_F32F32F32
 void by_small_blocks(const MatrixTask<float>& t) {
-  blas::brgemm(t.m, t.n, t.k, t.lda, t.ldb, t.ldc, t.accumulate == Accumulate::yes, t.a, t.b, t.c);
+  at::native::cpublas::brgemm(t.m, t.n, t.k, t.lda, t.ldb, t.ldc, t.accumulate == Accumulate::yes,
+                              t.a, t.b, t.c);
 }
 
 // Whether LibTorch has a small-block product for this processor.
@@ -61,12 +71,12 @@ void multiply(const MatrixTask<float>& task) {
   static const bool kSmallBlocks = has_small_blocks();
   if (kSmallBlocks && is_common(task)) return by_small_blocks(task);
 #endif
-  by_blas(task);
+  by_operator(task);
 }
 
 template <>
 void multiply(const MatrixTask<double>& task) {
-  by_blas(task);
+  by_operator(task);
 }
 
 }  // namespace attnscope

@@ -27,7 +27,7 @@ TinyShape base_shape() {
                      .d_head = 6,
                      .d_vocab = 220,
                      .n_context = 400};
-  shape.scale = 2.5;  // sharp patterns
+  shape.scale = 30;  // sharp patterns
   return shape;
 }
 
