@@ -21,8 +21,11 @@ void add_what_options(Verb& verb, CaptureSpec& spec) {
   options.text({"--heads", "LIST", "heads, as in 5.1,6.* (default: all)"}, spec.heads);
   options.text({"--positions", "LIST", "query positions, see below (default: all)"},
                spec.positions);
-  options.flag({"--stats-only", "", "head statistics only, no maps and no activations"},
-               spec.stats_only);
+  options.flag(
+      {"--stats-only", "",
+       "head statistics only, no maps and no activations; with --layers of those layers, and the "
+       "run ends after the last"},
+      spec.stats_only);
   options.choice({"--map-dtype", "",
                   "how maps are stored: float32 rounded to 10 mantissa bits, half, float32"},
                  spec.map_format);

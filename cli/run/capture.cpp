@@ -37,12 +37,12 @@ std::string top_heads_text(const HeadSummary& heads, HeadStat stat) {
 
 std::string summary(const CaptureResult& result) {
   const CapturePlan& plan = result.plan;
-  std::string text = "Wrote " + escape_untrusted(result.path, 4096) + " (" +
-                     format_bytes(result.file_bytes) + ") in " + format_number(result.seconds, 3) +
-                     " s: " + count_of(plan.part.count, "prompt") + ", " +
-                     count_of(plan.tokens, "token") + ", sites: " + site_names(plan) + ".\n" +
-                     "Computed on " + result.device + " in " + result.dtype + " by " +
-                     result.engine + ", " + count_of(result.threads, "thread") + ".\n";
+  std::string text =
+      "Wrote " + escape_untrusted(result.path, 4096) + " (" + format_bytes(result.file_bytes) +
+      ") in " + format_number(result.seconds, 3) + " s: " + count_of(plan.part.count, "prompt") +
+      ", " + count_of(plan.tokens, "token") + ", sites: " + site_names(plan) + ".\n" +
+      "Computed on " + result.device + " in " + result.dtype + " by " + result.engine + " (" +
+      result.engine_reason + "), " + count_of(result.threads, "thread") + ".\n";
   if (result.shards_kept > 0) {
     text += "Kept from an earlier run: " + count_of(result.shards_kept, "shard") + ".\n";
   }

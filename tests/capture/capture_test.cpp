@@ -29,6 +29,7 @@ using testing::spec_for;
 using testing::TempFolder;
 
 constexpr const char* kTiny = "models/tiny-random-gpt2";
+constexpr int kTinyLayers = 5;
 
 CaptureSpec tiny(const std::string& out) {
   CaptureSpec spec = spec_for(kTiny, out);
@@ -404,9 +405,15 @@ TEST(Capture, ProgressCountsPromptsAndTokens) {
   testing::write_id_prompts(folder.file("p.jsonl"), {9, 3, 5}, 1000);
   struct Listener : ProgressListener {
     ProgressState last;
+    int updates = 0;
     void update(const ProgressState& state) override {
-      EXPECT_GT(state.items_done, last.items_done);
+      EXPECT_GE(state.items_done, last.items_done);
+      EXPECT_GE(state.tokens_done, last.tokens_done);
+      if (state.tokens_done < state.tokens_total && state.tokens_done > 0) {
+        EXPECT_GT(state.seconds_left, 0);
+      }
       last = state;
+      ++updates;
     }
   } listener;
   CaptureSpec spec = spec_for(kTiny, folder.file("run.h5"));
@@ -417,6 +424,56 @@ TEST(Capture, ProgressCountsPromptsAndTokens) {
   EXPECT_EQ(listener.last.items_total, 3);
   EXPECT_EQ(listener.last.tokens_done, 17);
   EXPECT_EQ(listener.last.seconds_left, 0);
+  // Each layer of each prompt shows how far the prompt is.
+  EXPECT_EQ(listener.updates, 3 * (kTinyLayers + 1));
+}
+
+// The run ends with the last layer that is asked for, and says the same of it as a whole run.
+TEST(Capture, StatisticsAloneCanBeOfSomeLayers) {
+  const TempFolder folder;
+  CaptureSpec spec = tiny(folder.file("whole.h5"));
+  spec.stats_only = true;
+  const CaptureResult whole = run_capture(spec);
+  spec.output.out = folder.file("some.h5");
+  spec.layers = "0,2";
+  const CaptureResult some = run_capture(spec);
+  EXPECT_EQ(some.plan.statistics_layers, (std::vector<int>{0, 2}));
+  EXPECT_EQ(some.plan.layers_computed, 3);
+  EXPECT_LT(some.plan.flop, whole.plan.flop);
+  const CaptureReader whole_file(whole.path, {.trust = Trust::own});
+  const CaptureReader some_file(some.path, {.trust = Trust::own});
+  for (const AttentionTable table :
+       {AttentionTable::head_stats, AttentionTable::row_stats, AttentionTable::topk_value}) {
+    const std::vector<float> all = whole_file.read_table(0, Stack::self, table).as_float();
+    const std::vector<float> two = some_file.read_table(0, Stack::self, table).as_float();
+    const std::size_t layer = all.size() / std::size_t{kTinyLayers};
+    ASSERT_EQ(two.size(), 2 * layer);
+    for (std::size_t i = 0; i < two.size(); ++i) {
+      const float expected = all[i < layer ? i : i + layer];
+      ASSERT_TRUE(two[i] == expected || (std::isnan(two[i]) && std::isnan(expected))) << i;
+    }
+  }
+  spec.layers = "";
+  spec.heads = "0.1";
+  EXPECT_EQ(caught([&] { run_capture(spec); }).exit_code, 2);
+}
+
+TEST(Capture, SaysWhichEngineComputedAndWhy) {
+  const TempFolder folder;
+  CaptureSpec spec = tiny(folder.file("run.h5"));
+  const auto engine = [&](const char* hooks, EngineChoice asked) {
+    spec.hooks = hooks;
+    spec.compute.engine = asked;
+    spec.output.force = true;
+    const CaptureResult result = run_capture(spec);
+    const RunInfo run = CaptureReader(result.path, {.trust = Trust::own}).run();
+    EXPECT_EQ(run.engine, result.engine);
+    EXPECT_EQ(run.engine_reason, result.engine_reason);
+    return result.engine + ": " + result.engine_reason;
+  };
+  EXPECT_EQ(engine("pattern", EngineChoice::automatic), "cpu_tiled: statistics are wanted");
+  EXPECT_EQ(engine("attn_scores", EngineChoice::automatic), "reference: scores are wanted");
+  EXPECT_EQ(engine("pattern", EngineChoice::reference), "reference: asked for");
 }
 
 TEST(CaptureResult, IsOneJsonObject) {
