@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Measure the ratios that the README states, each against its rival in one run, and write a table.
 
-    run_bench.py --build build/release [--sweeps] [--models DIR] [--hf PYTHON] [--tl PYTHON]
+    run_bench.py --build build/release [--sweeps | --engines] [--models DIR] [--hf PYTHON] [--tl PYTHON]
                  [--nnsight PYTHON] [--runs 5] [-o FILE]
 
 --sweeps  only the experiments' sweeps (SWEEPS.md; else RESULTS.md has all the rest); each once
+--engines only attention engines and captures of long prompts (ENGINES.md)
 --models  a folder with smollm2/ (else ATTNSCOPE_MODELS); without it only the small model is timed;
           sweeps also take gpt2-size/, a GPT-2 of 12 layers of 12 heads with random weights
 --hf      a Python with torch, transformers and h5py      (else the rows against it are left out)
@@ -25,6 +26,7 @@ import sys
 import tempfile
 import time
 
+from engines_bench import EngineBench
 from sweep_bench import SweepBench
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -164,11 +166,15 @@ class Bench:
                                 capture_output=True, text=True).stdout.strip()
         flags = next((line for line in open("/proc/cpuinfo") if line.startswith("flags")), "")
         isa = next((i for i in ("avx512f", "avx2", "sse4_2") if i in flags), platform.machine())
-        sweeps = self.args.sweeps
-        lines = ["# Measured sweeps" if sweeps else "# Measured ratios", "",
-                 f"`./run bench{' --sweeps' if sweeps else ''}` writes this table. " +
-                 ("One run each" if sweeps else f"Medians of {self.args.runs} alternating runs") +
-                 f"; commit {commit}, {isa}, {os.cpu_count()} cores, "
+        title, option, how = {
+            "SWEEPS.md": ("sweeps", " --sweeps", "One run each"),
+            "ENGINES.md": ("attention engines", " --engines",
+                           "Best of alternating rounds in one process; medians of "
+                           f"{self.args.runs} alternating runs of whole processes"),
+            None: ("ratios", "", f"Medians of {self.args.runs} alternating runs"),
+        }[self.args.table]
+        lines = [f"# Measured {title}", "",
+                 f"`./run bench{option}` writes this table. {how}; commit {commit}, {isa}, {os.cpu_count()} cores, "
                  "one compute thread unless said. A ratio below 1.3 means nothing on a shared "
                  "machine.", "",
                  "| what | attnscope | rival | ratio | bar |", "|---|---|---|---|---|"]
@@ -190,16 +196,18 @@ def main():
     parser.add_argument("--hf")
     parser.add_argument("--tl")
     parser.add_argument("--nnsight")
-    parser.add_argument("--sweeps", action="store_true")
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--sweeps", action="store_const", const="SWEEPS.md", dest="table")
+    only.add_argument("--engines", action="store_const", const="ENGINES.md", dest="table")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("-o", "--out")
     args = parser.parse_args()
     if not args.out:
-        args.out = str(ROOT / "tests" / "bench" / ("SWEEPS.md" if args.sweeps else "RESULTS.md"))
+        args.out = str(ROOT / "tests" / "bench" / (args.table or "RESULTS.md"))
     bench = Bench(args)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if args.sweeps:
-        SweepBench(bench).run()
+    if args.table:
+        (SweepBench(bench) if args.table == "SWEEPS.md" else EngineBench(bench, Run)).run()
         bench.write()
         return
     tiny = ROOT / "tests" / "fixtures" / "models" / "tiny-random-gpt2"
