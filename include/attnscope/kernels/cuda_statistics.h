@@ -1,0 +1,141 @@
+// File: cuda_statistics.h
+// Exact statistics of one layer's attention of one prompt on a CUDA device, from q, k and the
+// log-sum-exp that any forward pass gives: scores are made again tile by tile, so that no [h q k]
+// array exists. Definitions are those of attention_statistics.h. Notation: h query head, g kv head,
+// q query, k key, d head dim.
+//
+// Example:
+//   const CudaStatisticsPlan plan = plan_cuda_statistics(input, maps, cuda_limits());
+//   (allocate plan.bytes.* on the device, fill CudaStatisticsOutput)
+//   launch_cuda_statistics(input, maps, output, stream);
+//   (copy the arrays to the host)
+//   AttentionStatistics statistics = finish_cuda_statistics(shape, host_arrays);  (cuda_finish.h)
+// C++17, for device code includes it.
+#pragma once
+
+#include <cstdint>
+
+#include "attnscope/kernels/attention_spec.h"
+
+namespace attnscope {
+
+// Type of q and k. Halves are multiplied by tensor cores, float32 is not rounded to TF32; sums are
+// float32 in all three.
+enum class CudaValue : std::uint8_t { f32, f16, bf16 };
+
+// Values of [position head d] on the device; those of one head at one position lie side by side.
+// For the rows of a padded batch `data` points to the first real position.
+struct CudaHeads {
+  const void* data = nullptr;
+  std::int64_t position_stride = 0;  // in values
+  std::int64_t head_stride = 0;
+};
+
+inline constexpr int kCudaMaxTopK = 32;
+
+// What the pass computes from. Pointers are to device memory.
+struct CudaStatisticsInput {
+  // Sizes, scale, mask, window, soft-cap; softmax_mix must be 1. Rotation and norms are done.
+  const AttentionSpec* spec = nullptr;
+  CudaValue value = CudaValue::f32;
+  int n_queries = 0;  // Tq, real tokens only, at most 2^22
+  int n_keys = 0;     // Tk; equal to Tq unless `cross`
+  bool cross = false;
+  CudaHeads q;                  // [q h d]
+  CudaHeads k;                  // [k g d]
+  const float* lse = nullptr;   // [h q]; ±inf marks a row that sees no key
+  std::int64_t lse_stride = 0;  // values from head to head
+  const float* sink = nullptr;  // [h] learned sink logits, or null
+  // Bias of key j for the query at position i stands at
+  // distance_bias[h·bias_stride + (j − i) + bias_zero], as in tiled_attention.h. Null: none.
+  const float* distance_bias = nullptr;
+  std::int64_t bias_stride = 0;
+  std::int64_t bias_zero = 0;
+  const std::int32_t* previous_same = nullptr;  // [k] of previous_same_ids() (cuda_finish.h)
+  int top_k = 8;                                // K = min(top_k, Tk), at most kCudaMaxTopK
+};
+
+enum class CudaMapValue : std::uint8_t {
+  f32,
+  r10,  // float32 with the mantissa rounded to 10 bits, to nearest even
+  f16,  // IEEE binary16, to nearest even
+};
+
+// Maps of chosen heads, as tiles of min(256, Tq) × min(256, Tk) values in the order of the stored
+// chunks: head, query tile, key tile, without the tiles of which no query sees a key. What a tile
+// holds beyond the map is 0.
+struct CudaMaps {
+  int n_maps = 0;                      // heads that are wanted
+  const std::int32_t* slot = nullptr;  // [h] on the device: place of the head's map, −1 = none
+  CudaMapValue value = CudaMapValue::r10;
+  float floor = 0;        // smaller values become 0
+  void* tiles = nullptr;  // [map tile query key] on the device
+};
+
+// Rows of CudaStatisticsOutput::rows. The largest weight of a row is the first of its top keys.
+enum class CudaRowSum : int {
+  entropy,       // the learned sink counted as one more outcome
+  square,        // Σ α², likewise; 0 says that the row has no mass and so no distribution
+  distance,      // Σ α |i − j|
+  learned_sink,  // mass on the learned sink
+  first,         // α[i,0]
+  self,          // α[i,i], and so on: 0 where there is no such key
+  previous,
+  next,
+  duplicate,
+  induction,
+};
+inline constexpr int kCudaRowSumCount = static_cast<int>(CudaRowSum::induction) + 1;
+
+// Key sums are integers, so that their order changes no bit: units of 2^-40; bit 63 says that a
+// NaN was among the weights.
+inline constexpr double kCudaKeySumUnit = 0x1p-40;
+inline constexpr std::uint64_t kCudaKeySumNan = std::uint64_t{1} << 63;
+
+// Arrays on the device, of the sizes in the plan. A row without any mass is NaN, its
+// top-k index −1.
+struct CudaStatisticsOutput {
+  float* rows = nullptr;               // [h CudaRowSum q]
+  float* topk_value = nullptr;         // [h q K], largest first, ties by the lower index
+  std::int32_t* topk_index = nullptr;  // [h q K]
+  std::uint64_t* key_sum = nullptr;    // [h k]
+  std::uint32_t* overview = nullptr;   // [h a b] bits of the largest weight, a float ≥ 0
+};
+
+// What a device has.
+struct CudaLimits {
+  std::int64_t shared_bytes = 0;  // a block may have, after opting in
+  std::int64_t memory_bytes = 0;  // free now
+};
+
+struct CudaStatisticsBytes {
+  std::int64_t rows = 0, topk_value = 0, topk_index = 0, key_sum = 0, overview = 0, tiles = 0;
+  std::int64_t total = 0;
+};
+
+struct CudaStatisticsPlan {
+  int query_tiles = 0;  // grid [query_tiles h]
+  int threads = 0;
+  std::int64_t shared_bytes = 0;   // of one block
+  int top_k = 0;                   // K
+  int overview_rows = 0;           // A
+  int overview_cols = 0;           // B
+  std::int64_t tiles_per_map = 0;  // stored tiles of one head's map
+  CudaStatisticsBytes bytes;       // of the output's arrays
+};
+
+// Throws (internal, KE10) if the input makes no sense, (limit, KE11) if it does not fit and says
+// what would. Needs no device.
+CudaStatisticsPlan plan_cuda_statistics(const CudaStatisticsInput& input, const CudaMaps& maps,
+                                        const CudaLimits& limits);
+
+// Limits of the current device. Throws (output, KE12) in a build without CUDA, (output, KE13) if
+// the device does not answer.
+CudaLimits cuda_limits();
+
+// Puts the pass on `stream` (a cudaStream_t; null is the default stream) and returns. The same
+// input gives the same bits. Throws like cuda_limits() and plan_cuda_statistics().
+void launch_cuda_statistics(const CudaStatisticsInput& input, const CudaMaps& maps,
+                            const CudaStatisticsOutput& output, void* stream);
+
+}  // namespace attnscope

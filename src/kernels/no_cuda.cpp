@@ -1,0 +1,26 @@
+// What a build without CUDA answers.
+#include "attnscope/kernels/cuda_statistics.h"
+#include "attnscope/support/error.h"
+
+namespace attnscope {
+namespace {
+
+[[noreturn]] void fail() {
+  throw Error(ErrorKind::output, "KE12",
+              {.where = "attention statistics on CUDA",
+               .what = "this attnscope was built without CUDA",
+               .next = "use --device cpu, or configure with -DATTNSCOPE_CUDA=ON"});
+}
+
+}  // namespace
+
+CudaLimits cuda_limits() {
+  fail();
+}
+
+void launch_cuda_statistics(const CudaStatisticsInput&, const CudaMaps&,
+                            const CudaStatisticsOutput&, void*) {
+  fail();
+}
+
+}  // namespace attnscope
