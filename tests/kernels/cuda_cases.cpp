@@ -171,11 +171,13 @@ double CudaLayer::score(int head, int query, int key) const {
 }
 
 void CudaLayer::make_pattern() {
-  const std::vector<int>& masked = options_.masked_rows;
+  const auto is_one_of = [](const std::vector<int>& rows, int i) {
+    return std::find(rows.begin(), rows.end(), i) != rows.end();
+  };
   for (int h = 0; h < options_.n_heads; ++h) {
     lse_.insert(lse_.end(), size(options_.pads_before), kNan);
     for (int i = 0; i < options_.n_queries; ++i) {
-      const bool none = std::find(masked.begin(), masked.end(), i) != masked.end();
+      const bool none = is_one_of(options_.masked_rows, i);
       const double sink = static_cast<double>(sink_[size(h)]);
       double total = options_.sink ? std::exp(sink) : 0;
       std::vector<double> scores;
@@ -183,7 +185,8 @@ void CudaLayer::make_pattern() {
         scores.push_back(map_.visible(i, j) && !none ? score(h, i, j) : -kInfinity);
         total += std::exp(scores.back());
       }
-      const double lse = none ? -kInfinity : std::log(total);
+      double lse = none ? -kInfinity : std::log(total);
+      if (is_one_of(options_.nan_rows, i)) lse = kNan;
       for (const double s : scores) map_.pattern.push_back(none ? 0 : std::exp(s - lse));
       map_.lse.push_back(lse);
       lse_.push_back(static_cast<float>(lse));

@@ -33,6 +33,7 @@ struct CudaCase {
   int pads_before = 0, pads_after = 0;  // positions around the prompt, filled with NaN
   int row_gap = 0;                      // values between the positions of q and k, NaN too
   std::vector<int> masked_rows;         // rows whose lse says that they see nothing
+  std::vector<int> nan_rows;            // rows whose lse is NaN
   Numbers numbers = Numbers::exact;
   int n_ids = 4;
   unsigned seed = 1;

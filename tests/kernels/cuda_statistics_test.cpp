@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cuda_cases.h"
+#include "testing/error_code.h"
 
 namespace attnscope::testing {
 namespace {
@@ -120,6 +121,59 @@ TEST(CudaStatistics, EqualDenseLoopsInEveryTypeAndMask) {
       if (HasFatalFailure()) return;
     }
   }
+}
+
+// The accumulator of the CPU and the device's pass are two ways to the same numbers.
+TEST(CudaStatistics, EqualTheAccumulator) {
+  for (const CudaCase& options : layers()) {
+    SCOPED_TRACE(name_of(options));
+    if (options.numbers != Numbers::exact) continue;
+    const CudaLayer layer(options);
+    const AttentionStatistics got = finish(layer, run_pass(layer));
+    const AttentionStatistics expected = accumulate<double>(layer.map());
+    const auto wide = [](const std::vector<float>& values) {
+      return std::vector<double>(values.begin(), values.end());
+    };
+    expect_near(got.head_stats, wide(expected.head_stats), "head statistics");
+    expect_near(got.row_stats, wide(expected.row_stats), "row statistics");
+    expect_near(got.topk_value, wide(expected.topk_value), "top-k values");
+    expect_near(got.key_sum, wide(expected.key_sum), "key sums");
+    EXPECT_EQ(got.topk_index, expected.topk_index);
+    EXPECT_EQ(got.value_norm, expected.value_norm);
+    EXPECT_EQ(got.top_k, expected.top_k);
+    EXPECT_EQ(got.overview_rows, expected.overview_rows);
+    EXPECT_EQ(got.overview_cols, expected.overview_cols);
+  }
+}
+
+TEST(CudaStatistics, NanStaysVisible) {
+  const CudaLayer layer({.name = "NaN", .n_queries = 70, .n_keys = 70, .nan_rows = {3, 65}});
+  const AttentionStatistics got = finish(layer, run_pass(layer));
+  for (int h = 0; h < 2; ++h) {
+    EXPECT_TRUE(std::isnan(got.head_stats[static_cast<std::size_t>(h * kHeadStatCount)]));
+    for (int i = 0; i < 70; ++i) {
+      const auto row = static_cast<std::size_t>((h * 70 + i) * kRowStatCount);
+      const bool is_nan = i == 3 || i == 65;
+      for (const RowStat stat : {RowStat::entropy, RowStat::max, RowStat::distance}) {
+        EXPECT_EQ(std::isnan(got.row_stats[row + static_cast<std::size_t>(stat)]), is_nan) << i;
+      }
+      // Row 65 is the last to see key 65.
+      EXPECT_EQ(std::isnan(got.key_sum[static_cast<std::size_t>(h * 70 + i)]), i <= 65) << i;
+    }
+  }
+}
+
+TEST(CudaStatistics, ShapesThatMakeNoSenseAreRefused) {
+  const CudaLayer layer({});
+  const auto code = [&](auto change) {
+    StatisticsShape shape = layer.shape();
+    change(shape);
+    return code_of([&] { finish_cuda_statistics(shape, {}); });
+  };
+  EXPECT_EQ(code([](StatisticsShape& shape) { shape.n_keys = 0; }), "KE10");
+  EXPECT_EQ(code([](StatisticsShape& shape) { shape.n_queries = 6; }), "KE10");
+  EXPECT_EQ(code([](StatisticsShape& shape) { shape.ids = {}; }), "KE10");
+  EXPECT_EQ(code([](StatisticsShape& shape) { shape.top_k = 33; }), "KE10");
 }
 
 }  // namespace
