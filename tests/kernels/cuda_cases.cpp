@@ -38,6 +38,23 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * 4) == 0);
 }
 
+bool differs(double got, double expected, double tolerance) {
+  if (std::isnan(expected)) return !std::isnan(got);
+  if (std::isinf(expected)) return got != expected;
+  return !(std::fabs(got - expected) <= tolerance * std::max(1.0, std::fabs(expected)));
+}
+
+std::string first_difference(const std::vector<float>& got, const std::vector<double>& expected,
+                             double tolerance) {
+  if (got.size() != expected.size()) return ": " + std::to_string(got.size()) + " values";
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    if (!differs(static_cast<double>(got[i]), expected[i], tolerance)) continue;
+    return " at " + std::to_string(i) + ": " + std::to_string(got[i]) + " instead of " +
+           std::to_string(expected[i]);
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string name_of(const CudaCase& layer) {
@@ -46,6 +63,65 @@ std::string name_of(const CudaCase& layer) {
                                                             : "bf16";
   return std::string(layer.name) + " " + value + " " + std::to_string(layer.n_queries) + "x" +
          std::to_string(layer.n_keys) + " d" + std::to_string(layer.d_head);
+}
+
+const std::vector<CudaCase>& dense_cases() {
+  static const std::vector<CudaCase> all = {
+      {.name = "one token", .n_queries = 1, .n_keys = 1},
+      {.name = "causal", .n_queries = 7, .n_keys = 7},
+      {.name = "one tile", .n_queries = 64, .n_keys = 64},
+      {.name = "one more", .n_queries = 65, .n_keys = 65},
+      {.name = "three tiles", .n_queries = 150, .n_keys = 150, .n_ids = 12},
+      {.name = "real numbers",
+       .d_head = 64,
+       .n_queries = 130,
+       .n_keys = 130,
+       .numbers = Numbers::real},
+      {.name = "bidirectional", .n_queries = 70, .n_keys = 70, .causal = false},
+      {.name = "cross", .n_queries = 5, .n_keys = 131, .causal = false, .cross = true, .top_k = 32},
+      {.name = "tall cross", .n_queries = 131, .n_keys = 5, .causal = false, .cross = true},
+      {.name = "window", .n_queries = 140, .n_keys = 140, .window = 70},
+      {.name = "window of one", .n_queries = 66, .n_keys = 66, .window = 1},
+      {.name = "narrow window", .n_queries = 200, .n_keys = 200, .window = 3, .n_ids = 2},
+      {.name = "grouped", .n_heads = 6, .n_kv_heads = 2, .n_queries = 40, .n_keys = 40},
+      {.name = "one kv head", .n_heads = 4, .n_kv_heads = 1, .n_queries = 33, .n_keys = 33},
+      {.name = "sink", .n_queries = 70, .n_keys = 70, .sink = true},
+      {.name = "soft-cap", .n_queries = 50, .n_keys = 50, .softcap = 5},
+      {.name = "ALiBi", .n_queries = 90, .n_keys = 90, .bias = Bias::alibi},
+      {.name = "buckets", .n_queries = 66, .n_keys = 66, .causal = false, .bias = Bias::buckets},
+      {.name = "all at once",
+       .n_heads = 4,
+       .n_queries = 100,
+       .n_keys = 100,
+       .window = 80,
+       .sink = true,
+       .softcap = 4,
+       .bias = Bias::alibi},
+      {.name = "padded", .n_queries = 37, .n_keys = 37, .pads_before = 5, .pads_after = 3},
+      {.name = "padded, bidirectional",
+       .n_queries = 67,
+       .n_keys = 67,
+       .causal = false,
+       .pads_before = 2},
+      {.name = "rows that see nothing",
+       .n_queries = 70,
+       .n_keys = 70,
+       .masked_rows = {0, 3, 64, 69}},
+      {.name = "no row sees", .n_queries = 2, .n_keys = 2, .masked_rows = {0, 1}},
+      {.name = "one key", .n_queries = 20, .n_keys = 20, .top_k = 1},
+      {.name = "many keys", .n_queries = 70, .n_keys = 70, .top_k = 32},
+      {.name = "odd head", .d_head = 5, .n_queries = 70, .n_keys = 70},
+      {.name = "odd rows", .d_head = 24, .n_queries = 66, .n_keys = 66, .row_gap = 1},
+      {.name = "two slices", .d_head = 72, .n_queries = 70, .n_keys = 70},
+      {.name = "large head",
+       .n_heads = 1,
+       .n_kv_heads = 1,
+       .d_head = 256,
+       .n_queries = 66,
+       .n_keys = 66},
+      {.name = "one id", .n_queries = 70, .n_keys = 70, .n_ids = 1},
+      {.name = "own ids", .n_queries = 70, .n_keys = 70, .n_ids = 1000000}};
+  return all;
 }
 
 CudaLayer::CudaLayer(const CudaCase& options) : options_(options) {
@@ -69,35 +145,44 @@ CudaLayer::CudaLayer(const CudaCase& options) : options_(options) {
   make_vectors();
   make_pattern();
 
-  input_.spec = &spec_;
-  input_.value = options.value;
-  input_.n_queries = options.n_queries;
-  input_.n_keys = options.n_keys;
-  input_.cross = options.cross;
+  if (!options.cross) previous_same_ = previous_same_ids(map_.ids);
+  input_ = input_at([](const void* array, std::size_t) { return array; });
+}
+
+CudaStatisticsInput CudaLayer::input_at(const Place& place) const {
+  const auto whole = [&](const auto& array) {
+    return array.empty() ? nullptr
+                         : static_cast<decltype(array.data())>(
+                               place(array.data(), array.size() * sizeof array[0]));
+  };
   const auto heads = [&](const std::vector<float>& wide, const std::vector<std::uint16_t>& half,
                          int n_heads) {
-    const std::int64_t row = std::int64_t{n_heads} * options.d_head + options.row_gap;
-    const std::int64_t first = row * options.pads_before;
-    const void* const data = options.value == CudaValue::f32
-                                 ? static_cast<const void*>(wide.data() + first)
-                                 : static_cast<const void*>(half.data() + first);
-    return CudaHeads{data, row, options.d_head};
+    const std::int64_t row = std::int64_t{n_heads} * options_.d_head + options_.row_gap;
+    const std::int64_t first = row * options_.pads_before;
+    const void* const data = options_.value == CudaValue::f32
+                                 ? static_cast<const void*>(whole(wide) + first)
+                                 : static_cast<const void*>(whole(half) + first);
+    return CudaHeads{data, row, options_.d_head};
   };
-  input_.q = heads(q_, q_half_, options.n_heads);
-  input_.k = heads(k_, k_half_, options.n_kv_heads);
-  input_.lse = lse_.data() + options.pads_before;
-  input_.lse_stride = options.pads_before + options.n_queries + options.pads_after;
-  if (options.sink) input_.sink = sink_.data();
-  if (options.bias != Bias::none) {
-    input_.distance_bias = bias_.data();
-    input_.bias_stride = n_distances_;
-    input_.bias_zero = options.n_queries - 1;
+  CudaStatisticsInput input;
+  input.spec = &spec_;
+  input.value = options_.value;
+  input.n_queries = options_.n_queries;
+  input.n_keys = options_.n_keys;
+  input.cross = options_.cross;
+  input.q = heads(q_, q_half_, options_.n_heads);
+  input.k = heads(k_, k_half_, options_.n_kv_heads);
+  input.lse = whole(lse_) + options_.pads_before;
+  input.lse_stride = options_.pads_before + options_.n_queries + options_.pads_after;
+  if (options_.sink) input.sink = whole(sink_);
+  if (options_.bias != Bias::none) {
+    input.distance_bias = whole(bias_);
+    input.bias_stride = n_distances_;
+    input.bias_zero = options_.n_queries - 1;
   }
-  if (!options.cross) {
-    previous_same_ = previous_same_ids(map_.ids);
-    input_.previous_same = previous_same_.data();
-  }
-  input_.top_k = options.top_k;
+  input.previous_same = whole(previous_same_);
+  input.top_k = options_.top_k;
+  return input;
 }
 
 StatisticsShape CudaLayer::shape() const {
@@ -196,6 +281,16 @@ void CudaLayer::make_pattern() {
   }
 }
 
+// What is not cleared before the launch must be written by it.
+CudaResult::CudaResult(const CudaStatisticsPlan& wanted) : plan(wanted) {
+  rows.assign(size(plan.bytes.rows / 4), 12345.0F);
+  topk_value.assign(size(plan.bytes.topk_value / 4), 12345.0F);
+  topk_index.assign(size(plan.bytes.topk_index / 4), 12345);
+  key_sum.assign(size(plan.bytes.key_sum / 8), 0);
+  overview.assign(size(plan.bytes.overview / 4), 0);
+  tiles.assign(size((plan.bytes.tiles + 3) / 4), 0);
+}
+
 bool CudaResult::operator==(const CudaResult& other) const {
   return same_bits(rows, other.rows) && same_bits(topk_value, other.topk_value) &&
          topk_index == other.topk_index && key_sum == other.key_sum && overview == other.overview &&
@@ -213,16 +308,7 @@ CudaResult run_pass(const CudaLayer& layer, const Emulation& emulation,
   if (maps.n_maps > 0) maps.slot = slots.data();
 
   const std::int64_t enough = std::int64_t{1} << 40;
-  CudaResult result;
-  result.plan = plan_cuda_statistics(input, maps, {227 * 1024, enough});
-  const CudaStatisticsBytes& bytes = result.plan.bytes;
-  // What is not cleared before the launch must be written by it.
-  result.rows.assign(size(bytes.rows / 4), 12345.0F);
-  result.topk_value.assign(size(bytes.topk_value / 4), 12345.0F);
-  result.topk_index.assign(size(bytes.topk_index / 4), 12345);
-  result.key_sum.assign(size(bytes.key_sum / 8), 0);
-  result.overview.assign(size(bytes.overview / 4), 0);
-  result.tiles.assign(size((bytes.tiles + 3) / 4), 0);
+  CudaResult result(plan_cuda_statistics(input, maps, {227 * 1024, enough}));
   maps.tiles = result.tiles.data();
   const CudaStatisticsOutput output = {result.rows.data(), result.topk_value.data(),
                                        result.topk_index.data(), result.key_sum.data(),
@@ -240,6 +326,28 @@ AttentionStatistics finish(const CudaLayer& layer, const CudaResult& result) {
                                   copy.key_sum.data(), copy.overview.data()},
                                  lse.data(),
                                  norms.data()});
+}
+
+std::string first_difference(const CudaCase& layer, const AttentionStatistics& got,
+                             const BruteForce& expected, double tolerance) {
+  if (got.overview.size() != expected.overview.size()) return "size of the overview";
+  std::string difference = first_difference(got.head_stats, expected.head_stats, tolerance);
+  if (!difference.empty()) return "head statistics" + difference;
+  difference = first_difference(got.row_stats, expected.row_stats, tolerance);
+  if (!difference.empty()) return "row statistics" + difference;
+  difference = first_difference(got.topk_value, expected.topk_value, tolerance);
+  if (!difference.empty()) return "top-k values" + difference;
+  difference = first_difference(got.key_sum, expected.key_sum, tolerance);
+  if (!difference.empty()) return "key sums" + difference;
+  for (std::size_t i = 0; i < expected.overview.size(); ++i) {
+    // A byte is half a step off at most, and 255·√α a little more.
+    if (std::fabs(got.overview[i] - expected.overview[i]) > 0.501) {
+      return "overview at " + std::to_string(i) + ": " + std::to_string(got.overview[i]) +
+             " instead of " + std::to_string(expected.overview[i]);
+    }
+  }
+  if (layer.numbers == Numbers::real) return "";
+  return got.topk_index == expected.topk_index ? "" : "top-k keys";
 }
 
 }  // namespace attnscope::testing

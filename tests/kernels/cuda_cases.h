@@ -3,7 +3,9 @@
 // them, and the whole pattern in double by loops over its indices.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -41,6 +43,9 @@ struct CudaCase {
 
 std::string name_of(const CudaCase& layer);
 
+// Every mask, variant and ragged size, small enough for loops over [h q k].
+const std::vector<CudaCase>& dense_cases();
+
 // A case with its arrays. The input's pointers are into them.
 class CudaLayer {
  public:
@@ -48,6 +53,9 @@ class CudaLayer {
   CudaLayer(const CudaLayer&) = delete;
 
   const CudaStatisticsInput& input() const { return input_; }
+  // The same input with its arrays elsewhere: `place` takes one and says where it now begins.
+  using Place = std::function<const void*(const void* array, std::size_t bytes)>;
+  CudaStatisticsInput input_at(const Place& place) const;
   const Map& map() const { return map_; }  // the pattern, α in double
   StatisticsShape shape() const;           // with its ids
 
@@ -69,8 +77,10 @@ class CudaLayer {
   int n_distances_ = 0;
 };
 
-// The arrays that a pass fills.
+// The arrays that a pass fills, as they are before it.
 struct CudaResult {
+  explicit CudaResult(const CudaStatisticsPlan& plan);
+
   std::vector<float> rows, topk_value;
   std::vector<std::int32_t> topk_index;
   std::vector<std::uint64_t> key_sum;
@@ -92,5 +102,11 @@ CudaResult run_pass(const CudaLayer& layer, const Emulation& emulation = {},
 
 // What finish_cuda_statistics() makes of it.
 AttentionStatistics finish(const CudaLayer& layer, const CudaResult& result);
+
+// Where the statistics differ from what is expected by more than tolerance · max(1, |expected|), or
+// in a byte of the overview, or, of exact numbers, in a top key; empty if nowhere. Two real scores
+// may be nearer to each other than their rounding.
+std::string first_difference(const CudaCase& layer, const AttentionStatistics& got,
+                             const BruteForce& expected, double tolerance);
 
 }  // namespace attnscope::testing
