@@ -114,6 +114,14 @@ void check(cudaError_t status, const char* what) {
                .next = "see whether `nvidia-smi` lists the device, or use --device cpu"});
 }
 
+int shared_bytes_of_a_block() {
+  int device = 0, bytes = 0;
+  check(cudaGetDevice(&device), "no device answers");
+  check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
+        "the shared memory of a block");
+  return bytes;
+}
+
 template <class Product>
 void launch(const StatisticsParams& params, cudaStream_t stream) {
   check(cudaFuncSetAttribute(statistics_kernel<Product>,
@@ -136,21 +144,17 @@ void clear(void* array, std::int64_t bytes, cudaStream_t stream) {
 }  // namespace cuda
 
 CudaLimits cuda_limits() {
-  int device = 0, shared = 0;
-  cuda::check(cudaGetDevice(&device), "no device answers");
-  cuda::check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
-              "the shared memory of a block");
+  const int shared_bytes = cuda::shared_bytes_of_a_block();
   std::size_t free = 0, total = 0;
   cuda::check(cudaMemGetInfo(&free, &total), "the free memory of the device");
-  return {shared, static_cast<std::int64_t>(free)};
+  return {shared_bytes, static_cast<std::int64_t>(free)};
 }
 
 void launch_cuda_statistics(const CudaStatisticsInput& input, const CudaMaps& maps,
                             const CudaStatisticsOutput& output, void* stream) {
   const cuda::StatisticsParams params = cuda::make_params(input, maps, output);
-  // The caller has allocated the results: what is left of the memory does not matter here.
-  CudaLimits limits = cuda_limits();
-  limits.memory_bytes = INT64_MAX;
+  // The caller has allocated the results: what is left of the memory does not matter.
+  const CudaLimits limits = {cuda::shared_bytes_of_a_block(), INT64_MAX};
   const CudaStatisticsBytes bytes = plan_cuda_statistics(input, maps, limits).bytes;
   const auto queue = static_cast<cudaStream_t>(stream);
   cuda::clear(output.key_sum, bytes.key_sum, queue);
