@@ -50,10 +50,6 @@ void check_mask(const CudaStatisticsInput& input) {
     misuse("a sliding window", "a causal mask", std::to_string(spec.window));
   }
   if (spec.softmax_mix != 1) misuse("a mixed softmax", "1", std::to_string(spec.softmax_mix));
-  if (spec.learned_sink != (input.sink != nullptr)) {
-    misuse("learned sink logits", spec.learned_sink ? "one a head" : "none",
-           spec.learned_sink ? "none" : "some");
-  }
 }
 
 void check(const CudaStatisticsInput& input, const CudaMaps& maps) {
@@ -63,6 +59,27 @@ void check(const CudaStatisticsInput& input, const CudaMaps& maps) {
   if (maps.n_maps < 0 || maps.n_maps > input.spec->n_heads) {
     misuse("chosen maps", "at most one a head", std::to_string(maps.n_maps));
   }
+}
+
+void require_array(const char* name, const void* array, bool needed) {
+  if (needed && array == nullptr) misuse(name, "an array on the device", "none");
+}
+
+void check_arrays(const CudaStatisticsInput& input, const CudaMaps& maps,
+                  const CudaStatisticsOutput& output) {
+  require_array("q", input.q.data, true);
+  require_array("k", input.k.data, true);
+  require_array("lse", input.lse, true);
+  require_array("learned sink logits", input.sink, input.spec->learned_sink);
+  require_array("distance bias", input.distance_bias, input.spec->alibi);
+  require_array("the chain of equal ids", input.previous_same, !input.cross);
+  require_array("the places of maps", maps.slot, maps.n_maps > 0);
+  require_array("tiles of maps", maps.tiles, maps.n_maps > 0);
+  require_array("row sums", output.rows, true);
+  require_array("top-k values", output.topk_value, true);
+  require_array("top-k keys", output.topk_index, true);
+  require_array("key sums", output.key_sum, true);
+  require_array("overview", output.overview, true);
 }
 
 std::int64_t value_bytes(CudaValue value) {
@@ -87,8 +104,9 @@ int rows_of_cells(int n_queries, int overview_rows) {
 
 cuda::SharedLayout layout_of(const CudaStatisticsInput& input, int top_k, int cell_count) {
   cuda::SharedLayout layout;
+  // The tensor cores' loads and stores want multiples of 32 bytes.
   const auto place = [&layout](int bytes) {
-    return std::exchange(layout.bytes, layout.bytes + cuda::pieces(bytes, 16) * 16);
+    return std::exchange(layout.bytes, layout.bytes + cuda::pieces(bytes, 32) * 32);
   };
   layout.q = place(slices_of(input) * cuda::kSliceTileBytes);
   layout.k = place(2 * cuda::kSliceTileBytes);
@@ -159,15 +177,11 @@ void check_limits(const CudaStatisticsPlan& plan, const CudaMaps& maps, const Cu
                            : "use a shorter prompt, or --device cpu"});
 }
 
-}  // namespace
-
-namespace cuda {
-
-StatisticsParams make_params(const CudaStatisticsInput& input, const CudaMaps& maps,
-                             const CudaStatisticsOutput& output) {
+// All that a block reads but for arrays.
+cuda::StatisticsParams sizes_of(const CudaStatisticsInput& input, const CudaMaps& maps) {
   check(input, maps);
   const AttentionSpec& spec = *input.spec;
-  StatisticsParams p;
+  cuda::StatisticsParams p;
   p.n_heads = spec.n_heads;
   p.heads_per_kv = spec.n_heads / spec.n_kv_heads;
   p.d_head = spec.d_head;
@@ -179,24 +193,36 @@ StatisticsParams make_params(const CudaStatisticsInput& input, const CudaMaps& m
   p.cross = input.cross;
   p.scale = static_cast<float>(spec.scale);
   p.softcap = static_cast<float>(spec.softcap);
+  p.overview_rows = std::min(kOverviewSide, input.n_queries);
+  p.overview_cols = std::min(kOverviewSide, input.n_keys);
+  p.tiles_per_map = cuda::map_tiles_before(p, cuda::pieces(input.n_queries, cuda::kMapTile));
+  p.shared =
+      layout_of(input, p.top_k, rows_of_cells(input.n_queries, p.overview_rows) * p.overview_cols);
+  return p;
+}
+
+}  // namespace
+
+namespace cuda {
+
+StatisticsParams make_params(const CudaStatisticsInput& input, const CudaMaps& maps,
+                             const CudaStatisticsOutput& output) {
+  StatisticsParams p = sizes_of(input, maps);
+  check_arrays(input, maps, output);
   p.q = vectors_of(input.q, input.value);
   p.k = vectors_of(input.k, input.value);
   p.vector_copies =
-      in_sixteens(p.q) && in_sixteens(p.k) && spec.d_head * value_bytes(input.value) % 16 == 0;
+      in_sixteens(p.q) && in_sixteens(p.k) && p.d_head * value_bytes(input.value) % 16 == 0;
   p.lse = input.lse;
   p.lse_stride = input.lse_stride;
-  p.sink = input.sink;
+  p.sink = input.spec->learned_sink ? input.sink : nullptr;
   p.bias = input.distance_bias;
   p.bias_stride = input.bias_stride;
   p.bias_zero = input.bias_zero;
   p.previous_same = input.previous_same;
   p.out = output;
-  p.overview_rows = std::min(kOverviewSide, input.n_queries);
-  p.overview_cols = std::min(kOverviewSide, input.n_keys);
   p.maps = maps;
-  p.tiles_per_map = map_tiles_before(p, pieces(input.n_queries, kMapTile));
-  p.shared =
-      layout_of(input, p.top_k, rows_of_cells(input.n_queries, p.overview_rows) * p.overview_cols);
+  if (maps.n_maps == 0) p.maps.slot = nullptr;
   return p;
 }
 
@@ -204,7 +230,7 @@ StatisticsParams make_params(const CudaStatisticsInput& input, const CudaMaps& m
 
 CudaStatisticsPlan plan_cuda_statistics(const CudaStatisticsInput& input, const CudaMaps& maps,
                                         const CudaLimits& limits) {
-  const cuda::StatisticsParams p = cuda::make_params(input, maps, {});
+  const cuda::StatisticsParams p = sizes_of(input, maps);
   CudaStatisticsPlan plan;
   plan.query_tiles = cuda::pieces(input.n_queries, cuda::kTile);
   plan.threads = cuda::kThreads;

@@ -134,6 +134,7 @@ CudaLayer::CudaLayer(const CudaCase& options) : options_(options) {
   spec_.window = options.window;
   spec_.softcap = options.softcap;
   spec_.learned_sink = options.sink;
+  spec_.alibi = options.bias == Bias::alibi;
 
   map_.shape.n_heads = options.n_heads;
   map_.shape.n_queries = options.n_queries;
@@ -270,7 +271,8 @@ void CudaLayer::make_pattern() {
         scores.push_back(map_.visible(i, j) && !none ? score(h, i, j) : -kInfinity);
         total += std::exp(scores.back());
       }
-      double lse = none ? -kInfinity : std::log(total);
+      // Forward passes call it either infinity.
+      double lse = none ? (i % 2 == 0 ? -kInfinity : kInfinity) : std::log(total);
       if (is_one_of(options_.nan_rows, i)) lse = kNan;
       for (const double s : scores) map_.pattern.push_back(none ? 0 : std::exp(s - lse));
       map_.lse.push_back(lse);

@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "attnscope/kernels/cuda_statistics.h"
 #include "attnscope/support/error.h"
+#include "cuda_statistics_params.h"
 #include "testing/error_code.h"
 
 namespace attnscope::testing {
@@ -117,12 +119,50 @@ TEST(CudaPlan, RefusesWhatMakesNoSense) {
   EXPECT_TRUE(refused([](Layer& l, CudaMaps&) { l.input.n_queries = 0; }));
   EXPECT_TRUE(refused([](Layer& l, CudaMaps&) { l.input.top_k = 33; }));
   EXPECT_TRUE(refused([](Layer& l, CudaMaps&) { l.spec.softmax_mix = 0.5; }));
-  EXPECT_TRUE(refused([](Layer& l, CudaMaps&) { l.spec.learned_sink = true; }));
   EXPECT_TRUE(refused([](Layer&, CudaMaps& m) { m.n_maps = 13; }));
   EXPECT_TRUE(refused([](Layer& l, CudaMaps&) {
     l.spec.window = 4;
     l.spec.mask = MaskKind::bidirectional;
   }));
+}
+
+// Every array that a block may read or write.
+TEST(CudaPlan, LaunchRefusesAMissingArray) {
+  Layer layer;
+  layer.spec.learned_sink = layer.spec.alibi = true;
+  CudaStatisticsInput& input = layer.input;
+  float values[1] = {};
+  std::int32_t indices[1] = {};
+  std::uint64_t sums[1] = {};
+  std::uint32_t cells[1] = {};
+  input.q.data = input.k.data = input.lse = input.sink = input.distance_bias = values;
+  input.previous_same = indices;
+  CudaMaps maps;
+  maps.n_maps = 1;
+  maps.slot = indices;
+  maps.tiles = values;
+  CudaStatisticsOutput output = {values, values, indices, sums, cells};
+  const auto code = [&] { return code_of([&] { cuda::make_params(input, maps, output); }); };
+  ASSERT_EQ(code(), "");
+  const auto expect_needed = [&](auto& pointer) {
+    const auto kept = std::exchange(pointer, nullptr);
+    EXPECT_EQ(code(), "KE10");
+    pointer = kept;
+  };
+  expect_needed(input.q.data);
+  expect_needed(input.k.data);
+  expect_needed(input.lse);
+  expect_needed(input.sink);
+  expect_needed(input.distance_bias);
+  expect_needed(input.previous_same);
+  expect_needed(maps.slot);
+  expect_needed(maps.tiles);
+  expect_needed(output.rows);
+  expect_needed(output.topk_value);
+  expect_needed(output.topk_index);
+  expect_needed(output.key_sum);
+  expect_needed(output.overview);
+  EXPECT_EQ(code(), "");
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ struct CudaStatisticsInput {
   CudaHeads k;                  // [k g d]
   const float* lse = nullptr;   // [h q]; ±inf marks a row that sees no key
   std::int64_t lse_stride = 0;  // values from head to head
-  const float* sink = nullptr;  // [h] learned sink logits, or null
+  const float* sink = nullptr;  // [h] learned sink logits, if the layer has them
   // Bias of key j for the query at position i stands at
   // distance_bias[h·bias_stride + (j − i) + bias_zero], as in tiled_attention.h. Null: none.
   const float* distance_bias = nullptr;
@@ -124,8 +124,8 @@ struct CudaStatisticsPlan {
   CudaStatisticsBytes bytes;       // of the output's arrays
 };
 
-// Throws (internal, KE10) if the input makes no sense, (limit, KE11) if it does not fit and says
-// what would. Needs no device.
+// Reads sizes only, and needs no device. Throws (internal, KE10) if they make no sense, (limit,
+// KE11) if they do not fit and says what would.
 CudaStatisticsPlan plan_cuda_statistics(const CudaStatisticsInput& input, const CudaMaps& maps,
                                         const CudaLimits& limits);
 
@@ -134,7 +134,8 @@ CudaStatisticsPlan plan_cuda_statistics(const CudaStatisticsInput& input, const 
 CudaLimits cuda_limits();
 
 // Puts the pass on `stream` (a cudaStream_t; null is the default stream) and returns. The same
-// input gives the same bits. Throws like cuda_limits() and plan_cuda_statistics().
+// input gives the same bits. Throws like cuda_limits() and plan_cuda_statistics(), and (internal,
+// KE10) if an array is missing.
 void launch_cuda_statistics(const CudaStatisticsInput& input, const CudaMaps& maps,
                             const CudaStatisticsOutput& output, void* stream);
 
