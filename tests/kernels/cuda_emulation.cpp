@@ -1,13 +1,15 @@
 #include "cuda_emulation.h"
 
+#include <ucontext.h>
+
 #include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <deque>
-#include <semaphore>
+#include <functional>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -18,39 +20,77 @@ namespace {
 
 constexpr int kThreads = cuda::kThreads;
 
-// How the threads of a block wait for each other.
-class Meeting {
+// A block's threads as contexts of one thread: each runs until it waits, then the next one.
+class Turns {
  public:
-  explicit Meeting(Schedule schedule) : schedule_(schedule), barrier_(kThreads) {
-    for (int t = 0; t < kThreads; ++t) turns_.emplace_back(0);
-    turn(0).release();
+  explicit Turns(Schedule schedule) : schedule_(schedule), contexts_(kThreads), stacks_(kThreads) {}
+
+  void run(const std::function<void(int)>& work) {
+    work_ = &work;
+    n_running_ = kThreads;
+    for (int t = 0; t < kThreads; ++t) prepare(t);
+    while (n_running_ > 0) {
+      for (int rank = 0; rank < kThreads; ++rank) {
+        const int t = schedule_ == Schedule::ascending ? rank : kThreads - 1 - rank;
+        swapcontext(&scheduler_, &context(t));
+      }
+    }
   }
 
-  void begin(int thread) {
-    if (schedule_ != Schedule::together) turn(rank_of(thread)).acquire();
-  }
-
-  void sync(int thread) {
-    if (schedule_ == Schedule::together) return barrier_.arrive_and_wait();
-    turn(rank_of(thread) + 1).release();
-    turn(rank_of(thread)).acquire();
-  }
-
-  void end(int thread) {
-    if (schedule_ != Schedule::together) turn(rank_of(thread) + 1).release();
-  }
+  void wait(int thread) { swapcontext(&context(thread), &scheduler_); }
 
  private:
-  int rank_of(int thread) const {
-    return schedule_ == Schedule::descending ? kThreads - 1 - thread : thread;
+  static constexpr std::size_t kStackBytes = std::size_t{1} << 16;
+
+  ucontext_t& context(int thread) { return contexts_[static_cast<std::size_t>(thread)]; }
+
+  void prepare(int thread) {
+    std::unique_ptr<char[]>& stack = stacks_[static_cast<std::size_t>(thread)];
+    if (stack == nullptr) stack = std::make_unique_for_overwrite<char[]>(kStackBytes);
+    getcontext(&context(thread));
+    context(thread).uc_stack.ss_sp = stack.get();
+    context(thread).uc_stack.ss_size = kStackBytes;
+    context(thread).uc_link = &scheduler_;
+    // makecontext hands over integers only.
+    const auto self = reinterpret_cast<std::uintptr_t>(this);
+    makecontext(&context(thread), reinterpret_cast<void (*)()>(&Turns::begin), 3,
+                static_cast<unsigned>(self >> 32U), static_cast<unsigned>(self), thread);
   }
-  std::binary_semaphore& turn(int rank) {
-    return turns_[static_cast<std::size_t>(rank % kThreads)];
+
+  static void begin(unsigned high, unsigned low, int thread) {
+    auto* const self = reinterpret_cast<Turns*>(static_cast<std::uintptr_t>(high) << 32U | low);
+    (*self->work_)(thread);
+    --self->n_running_;
   }
 
   Schedule schedule_;
+  ucontext_t scheduler_ = {};
+  std::vector<ucontext_t> contexts_;
+  std::vector<std::unique_ptr<char[]>> stacks_;
+  const std::function<void(int)>* work_ = nullptr;
+  int n_running_ = 0;
+};
+
+// How the threads of a block run and wait for each other.
+class Meeting {
+ public:
+  explicit Meeting(Schedule schedule) : schedule_(schedule), barrier_(kThreads), turns_(schedule) {}
+
+  void run(const std::function<void(int)>& work) {
+    if (schedule_ != Schedule::together) return turns_.run(work);
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < kThreads; ++t) threads.emplace_back(work, t);
+  }
+
+  void sync(int thread) {
+    if (schedule_ != Schedule::together) return turns_.wait(thread);
+    barrier_.arrive_and_wait();
+  }
+
+ private:
+  Schedule schedule_;
   std::barrier<> barrier_;
-  std::deque<std::binary_semaphore> turns_;  // by rank
+  Turns turns_;
 };
 
 template <class Integer>
@@ -142,7 +182,6 @@ void run_blocks(const cuda::StatisticsParams& params, const Emulation& emulation
 
   const auto work = [&](int thread) {
     HostBlock block(thread, meeting, emulation);
-    meeting.begin(thread);
     for (int b = 0; b < n_blocks; ++b) {
       if (thread == 0) std::fill(shared.begin(), shared.end(), nothing);
       meeting.sync(thread);
@@ -153,10 +192,8 @@ void run_blocks(const cuda::StatisticsParams& params, const Emulation& emulation
           .run();
       meeting.sync(thread);
     }
-    meeting.end(thread);
   };
-  std::vector<std::jthread> threads;
-  for (int t = 0; t < kThreads; ++t) threads.emplace_back(work, t);
+  meeting.run(work);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // File: cuda_emulation.h
-// Runs the blocks of the statistics pass on the host: one thread for each CUDA thread, the same
-// source as on the device. What the device adds is its tensor cores' product, its copies and its
-// atomics; here they are a loop, memcpy and std::atomic_ref.
+// Runs the blocks of the statistics pass on the host, with a thread or a context for each CUDA
+// thread: the same source as on the device. What the device adds is its tensor cores' product, its
+// copies and its atomics; here they are a loop, memcpy and std::atomic_ref.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,17 @@
 namespace attnscope::testing {
 
 enum class Schedule : std::uint8_t {
-  together,   // all threads run at once and meet at a barrier: what a thread sanitizer needs
-  ascending,  // from one sync to the next one thread after the other, the lowest first
-  descending,
+  together,    // real threads, which meet at a barrier: what a thread sanitizer watches
+  ascending,   // from one sync to the next one after the other, the lowest first
+  descending,  // the highest first
 };
+
+// A thread sanitizer does not follow contexts.
+#ifdef __SANITIZE_THREAD__
+inline constexpr Schedule kUsualSchedule = Schedule::together;
+#else
+inline constexpr Schedule kUsualSchedule = Schedule::ascending;
+#endif
 
 // An asynchronous copy may happen at any time between its order and its end.
 enum class CopyTime : std::uint8_t { ordered, awaited };
@@ -24,7 +31,7 @@ enum class CopyTime : std::uint8_t { ordered, awaited };
 enum class BlockOrder : std::uint8_t { forward, backward };
 
 struct Emulation {
-  Schedule schedule = Schedule::ascending;
+  Schedule schedule = kUsualSchedule;
   CopyTime copies = CopyTime::awaited;
   BlockOrder blocks = BlockOrder::forward;
   std::optional<cuda::Sync> left_out;  // no thread waits there
