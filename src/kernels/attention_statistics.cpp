@@ -32,17 +32,6 @@ Interval keys_with_mass(const T* row, Interval visible, int n_given) {
   return outside ? Interval{0, n_given} : inside;
 }
 
-// previous[i] = the last j < i with ids[j] = ids[i], −1 if none: a chain through all of them.
-std::vector<int> chain_equal_ids(std::span<const std::int64_t> ids) {
-  std::vector<int> previous(ids.size(), -1);
-  std::unordered_map<std::int64_t, int> last;
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    const auto [entry, is_new] = last.try_emplace(ids[i], static_cast<int>(i));
-    if (!is_new) previous[i] = std::exchange(entry->second, static_cast<int>(i));
-  }
-  return previous;
-}
-
 void check_shape(const StatisticsShape& shape) {
   if (shape.n_heads < 1 || shape.n_queries < 1 || shape.n_keys < 1 || shape.top_k < 1) {
     statistics_misuse("the sizes of a map", "heads, queries, keys and top-k of at least 1",
@@ -66,7 +55,7 @@ StatisticsLayer make_layer(const StatisticsShape& shape) {
   layer.top_k = std::min(shape.top_k, shape.n_keys);
   layer.overview_rows = std::min(kOverviewSide, shape.n_queries);
   layer.overview_cols = std::min(kOverviewSide, shape.n_keys);
-  if (!shape.cross) layer.previous_same = chain_equal_ids(shape.ids);
+  if (!shape.cross) layer.previous_same = previous_same_ids(shape.ids);
   return layer;
 }
 
@@ -109,6 +98,17 @@ HeadResults results_of(AttentionStatistics& all, int head) {
 }
 
 }  // namespace
+
+std::vector<std::int32_t> previous_same_ids(std::span<const std::int64_t> ids) {
+  std::vector<std::int32_t> previous(ids.size(), -1);
+  std::unordered_map<std::int64_t, std::int32_t> last;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const auto here = static_cast<std::int32_t>(i);
+    const auto [entry, is_new] = last.try_emplace(ids[i], here);
+    if (!is_new) previous[i] = std::exchange(entry->second, here);
+  }
+  return previous;
+}
 
 std::string_view head_stat_name(HeadStat stat) {
   return kHeadStatNames[static_cast<std::size_t>(stat)];

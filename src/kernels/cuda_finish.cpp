@@ -5,10 +5,11 @@
 #include <cmath>
 #include <limits>
 #include <string>
-#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "attnscope/support/error.h"
+#include "row_means.h"
 
 namespace attnscope {
 namespace {
@@ -20,13 +21,7 @@ double key_sum_of(std::uint64_t units) {
   return static_cast<double>(units) * kCudaKeySumUnit;
 }
 
-std::uint8_t overview_byte(float largest) {
-  if (!(largest > 0)) return 0;
-  return static_cast<std::uint8_t>(255.0 * std::sqrt(std::min(largest, 1.0F)) + 0.5);
-}
-
-// Turns the arrays of one pass into statistics, head by head. Which rows a mean is over is written
-// in attention_statistics.h.
+// Turns the arrays of one pass into statistics, head by head.
 class Finish {
  public:
   Finish(const StatisticsShape& shape, const CudaStatisticsArrays& arrays)
@@ -38,15 +33,10 @@ class Finish {
   AttentionStatistics run() {
     allocate();
     for (int head = 0; head < shape_.n_heads; ++head) {
-      sums_.assign(kHeadStatCount, 0);
-      counts_.assign(kHeadStatCount, 0);
-      for (int query = 0; query < shape_.n_queries; ++query) add_row(head, query);
-      add_keys(head);
-      for (std::size_t s = 0; s < sums_.size(); ++s) {
-        if (counts_[s] == 0) continue;
-        out_.head_stats[index(head, kHeadStatCount) + s] =
-            static_cast<float>(sums_[s] / static_cast<double>(counts_[s]));
-      }
+      RowMeans means;
+      for (int query = 0; query < shape_.n_queries; ++query) add_row(head, query, means);
+      means.set_norm_weighted(add_keys(head));
+      means.finish(&out_.head_stats[index(head, kHeadStatCount)]);
     }
     std::transform(arrays_.sums.overview, arrays_.sums.overview + out_.overview.size(),
                    out_.overview.begin(),
@@ -95,19 +85,13 @@ class Finish {
     return static_cast<double>(arrays_.sums.rows[index(row, shape_.n_queries, query)]);
   }
 
-  void count(HeadStat stat, double value) {
-    sums_[static_cast<std::size_t>(stat)] += value;
-    ++counts_[static_cast<std::size_t>(stat)];
-  }
-
   int visible_count(int query) const {
     if (shape_.cross || !shape_.causal) return shape_.n_keys;
     return shape_.window > 0 ? std::min(shape_.window, query + 1) : query + 1;
   }
 
-  void add_row(int head, int query);
-  void add_positions(int head, int query);
-  void add_keys(int head);
+  void add_row(int head, int query, RowMeans& means);
+  double add_keys(int head);
 
   const StatisticsShape& shape_;
   const CudaStatisticsArrays& arrays_;
@@ -115,51 +99,35 @@ class Finish {
   std::vector<std::int32_t> previous_same_;  // [k]
   std::vector<std::uint8_t> has_induction_;  // [k]
   AttentionStatistics out_;
-  std::vector<double> sums_;  // [s] of the head under way
-  std::vector<std::int64_t> counts_;
 };
 
-void Finish::add_row(int head, int query) {
+void Finish::add_row(int head, int query, RowMeans& means) {
   const auto sum = [&](CudaRowSum which) { return sum_of(which, head, query); };
   const std::size_t row = index(head, shape_.n_queries, query);
-  float* const row_stats = &out_.row_stats[row * kRowStatCount];
-  row_stats[static_cast<int>(RowStat::lse)] = arrays_.lse[row];
-  const double square = sum(CudaRowSum::square);
-  if (square == 0) return;
-
-  const double entropy = sum(CudaRowSum::entropy), sink_mass = sum(CudaRowSum::learned_sink);
   const std::size_t top = row * static_cast<std::size_t>(top_k_);
-  double max = out_.topk_index[top] < 0 ? 0 : static_cast<double>(out_.topk_value[top]);
-  if (std::isnan(square)) max = square;
-  row_stats[static_cast<int>(RowStat::entropy)] = static_cast<float>(entropy);
-  row_stats[static_cast<int>(RowStat::max)] = static_cast<float>(max);
-  row_stats[static_cast<int>(RowStat::sink)] = static_cast<float>(sum(CudaRowSum::first));
-  row_stats[static_cast<int>(RowStat::distance)] = static_cast<float>(sum(CudaRowSum::distance));
-  row_stats[static_cast<int>(RowStat::learned_sink)] = static_cast<float>(sink_mass);
-
-  count(HeadStat::entropy, entropy);
-  count(HeadStat::max, max);
-  count(HeadStat::distance, sum(CudaRowSum::distance));
-  count(HeadStat::effective_keys, 1 / square);
-  count(HeadStat::learned_sink, sink_mass);
-  if (query >= 1) {
-    const int outcomes = visible_count(query) + (sink_mass > 0 ? 1 : 0);
-    if (outcomes > 1) count(HeadStat::entropy_norm, entropy / std::log(outcomes));
-    count(HeadStat::sink, sum(CudaRowSum::first));
+  RowMasses masses;
+  masses.query = query;
+  masses.visible = visible_count(query);
+  masses.lse = arrays_.lse[row];
+  masses.entropy = sum(CudaRowSum::entropy);
+  masses.square = sum(CudaRowSum::square);
+  masses.max = out_.topk_index[top] < 0 ? 0 : static_cast<double>(out_.topk_value[top]);
+  masses.distance = sum(CudaRowSum::distance);
+  masses.sink_mass = sum(CudaRowSum::learned_sink);
+  masses.first = sum(CudaRowSum::first);
+  if (!shape_.cross) {
+    masses.self = sum(CudaRowSum::self);
+    masses.previous = sum(CudaRowSum::previous);
+    masses.next = sum(CudaRowSum::next);
+    const auto i = static_cast<std::size_t>(query);
+    if (previous_same_[i] >= 0) masses.duplicate = sum(CudaRowSum::duplicate);
+    if (has_induction_[i] != 0) masses.induction = sum(CudaRowSum::induction);
   }
-  if (shape_.cross) return;
-  count(HeadStat::self, sum(CudaRowSum::self));
-  if (query >= 1) count(HeadStat::previous, sum(CudaRowSum::previous));
-  if (!shape_.causal && query + 1 < shape_.n_queries) {
-    count(HeadStat::next, sum(CudaRowSum::next));
-  }
-  const auto i = static_cast<std::size_t>(query);
-  if (previous_same_[i] >= 0) count(HeadStat::duplicate, sum(CudaRowSum::duplicate));
-  if (has_induction_[i] != 0) count(HeadStat::induction, sum(CudaRowSum::induction));
+  means.add(shape_, masses, &out_.row_stats[row * kRowStatCount]);
 }
 
-// Key sums, and Σ_i Σ_j ‖α_ij f(x_j)‖ = Σ_j (Σ_i α_ij) ‖f(x_j)‖, since α ≥ 0.
-void Finish::add_keys(int head) {
+// Key sums; returns Σ_i Σ_j ‖α_ij f(x_j)‖ = Σ_j (Σ_i α_ij) ‖f(x_j)‖, since α ≥ 0.
+double Finish::add_keys(int head) {
   double norm_weighted = 0;
   for (int key = 0; key < shape_.n_keys; ++key) {
     const std::size_t i = index(head, shape_.n_keys, key);
@@ -167,9 +135,7 @@ void Finish::add_keys(int head) {
     out_.key_sum[i] = static_cast<float>(sum);
     norm_weighted += sum * static_cast<double>(arrays_.value_norm[i]);
   }
-  sums_[static_cast<std::size_t>(HeadStat::norm_weighted)] = norm_weighted;
-  counts_[static_cast<std::size_t>(HeadStat::norm_weighted)] =
-      counts_[static_cast<std::size_t>(HeadStat::entropy)];
+  return norm_weighted;
 }
 
 void check(const StatisticsShape& shape) {
@@ -188,17 +154,6 @@ void check(const StatisticsShape& shape) {
 }
 
 }  // namespace
-
-std::vector<std::int32_t> previous_same_ids(std::span<const std::int64_t> ids) {
-  std::vector<std::int32_t> previous(ids.size(), -1);
-  std::unordered_map<std::int64_t, std::int32_t> last;
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    const auto here = static_cast<std::int32_t>(i);
-    const auto [entry, is_new] = last.try_emplace(ids[i], here);
-    if (!is_new) previous[i] = std::exchange(entry->second, here);
-  }
-  return previous;
-}
 
 AttentionStatistics finish_cuda_statistics(const StatisticsShape& shape,
                                            const CudaStatisticsArrays& arrays) {

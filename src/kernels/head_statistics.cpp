@@ -1,8 +1,6 @@
 #include "head_statistics.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -11,19 +9,12 @@
 namespace attnscope {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
 // What cell `cell` of `cells` covers. Neighbours share one row or key where `length` is no multiple
 // of the number of cells.
 Interval cell_interval(int cell, int cells, int length) {
   const std::int64_t n = length;
   return {static_cast<int>(cell * n / cells),
           static_cast<int>(((cell + 1) * n + cells - 1) / cells)};
-}
-
-std::uint8_t overview_byte(float largest) {
-  if (!(largest > 0)) return 0;
-  return static_cast<std::uint8_t>(255.0 * std::sqrt(std::min(largest, 1.0F)) + 0.5);
 }
 
 }  // namespace
@@ -115,61 +106,42 @@ void HeadStatistics::finish_overview_row() {
   ++overview_row_;
 }
 
-void HeadStatistics::count(HeadStat stat, double value) {
-  sums_[static_cast<std::size_t>(stat)] += value;
-  ++counts_[static_cast<std::size_t>(stat)];
-}
-
 template <typename T>
 void HeadStatistics::count_row(const PatternRow<T>& row, TopKeysScratch<T>& scratch) {
-  const StatisticsShape& shape = layer_.shape;
   const int i = row.query;
-  float* const row_stats = results_.row_stats + static_cast<std::ptrdiff_t>(i) * kRowStatCount;
-  row_stats[static_cast<int>(RowStat::lse)] = static_cast<float>(row.lse);
-  if (row.square == 0) return;
-
-  const double largest = add_top_keys(row, scratch);
-  const double max = std::isnan(row.square) ? kNan : largest;
-  row_stats[static_cast<int>(RowStat::entropy)] = static_cast<float>(row.entropy);
-  row_stats[static_cast<int>(RowStat::max)] = static_cast<float>(max);
-  row_stats[static_cast<int>(RowStat::sink)] = static_cast<float>(row.at(0));
-  row_stats[static_cast<int>(RowStat::distance)] = static_cast<float>(row.distance);
-  row_stats[static_cast<int>(RowStat::learned_sink)] = static_cast<float>(row.sink_mass);
-
-  count(HeadStat::entropy, row.entropy);
-  count(HeadStat::max, max);
-  count(HeadStat::distance, row.distance);
-  count(HeadStat::effective_keys, 1 / row.square);
-  count(HeadStat::learned_sink, row.sink_mass);
-  if (i >= 1) {
-    const int outcomes = row.visible.size() + (row.sink_mass > 0 ? 1 : 0);
-    if (outcomes > 1) count(HeadStat::entropy_norm, row.entropy / std::log(outcomes));
-    count(HeadStat::sink, row.at(0));
+  RowMasses masses;
+  masses.query = i;
+  masses.visible = row.visible.size();
+  masses.lse = static_cast<float>(row.lse);
+  masses.entropy = row.entropy;
+  masses.square = row.square;
+  masses.distance = row.distance;
+  masses.sink_mass = row.sink_mass;
+  if (row.square != 0) {
+    masses.max = add_top_keys(row, scratch);
+    masses.first = row.at(0);
+    if (!layer_.shape.cross) {
+      masses.self = row.at(i);
+      masses.previous = row.at(i - 1);
+      masses.next = row.at(i + 1);
+      add_id_masses(row, masses);
+    }
   }
-  if (shape.cross) return;
-  count(HeadStat::self, row.at(i));
-  if (i >= 1) count(HeadStat::previous, row.at(i - 1));
-  if (!shape.causal && i + 1 < shape.n_queries) count(HeadStat::next, row.at(i + 1));
-  count_id_masses(row);
+  means_.add(layer_.shape, masses,
+             results_.row_stats + static_cast<std::ptrdiff_t>(i) * kRowStatCount);
 }
 
 // Keys with the query's own token, and the keys right after one: a walk along the chain of equal
 // ids, so that a row costs as much as it has matches.
 template <typename T>
-void HeadStatistics::count_id_masses(const PatternRow<T>& row) {
+void HeadStatistics::add_id_masses(const PatternRow<T>& row, RowMasses& masses) const {
   const int i = row.query;
-  double duplicate = 0, induction = 0;
-  bool has_duplicate = false, has_induction = false;
   for (int j = layer_.previous_same[static_cast<std::size_t>(i)]; j >= 0;
        j = layer_.previous_same[static_cast<std::size_t>(j)]) {
-    duplicate += row.at(j);
-    has_duplicate = true;
+    masses.duplicate = masses.duplicate.value_or(0) + row.at(j);
     if (j + 1 == i) continue;
-    induction += row.at(j + 1);
-    has_induction = true;
+    masses.induction = masses.induction.value_or(0) + row.at(j + 1);
   }
-  if (has_duplicate) count(HeadStat::duplicate, duplicate);
-  if (has_induction) count(HeadStat::induction, induction);
 }
 
 // Stores the top keys and returns the row's largest value.
@@ -220,13 +192,8 @@ void HeadStatistics::finish(int head) {
                       std::to_string(layer_.shape.n_queries) + " rows and its value norms",
                       std::to_string(next_query_) + " rows");
   }
-  const auto norm_weighted = static_cast<std::size_t>(HeadStat::norm_weighted);
-  sums_[norm_weighted] = norm_weighted_sum();
-  counts_[norm_weighted] = counts_[static_cast<std::size_t>(HeadStat::entropy)];
-  for (std::size_t s = 0; s < sums_.size(); ++s) {
-    if (counts_[s] == 0) continue;
-    results_.head_stats[s] = static_cast<float>(sums_[s] / static_cast<double>(counts_[s]));
-  }
+  means_.set_norm_weighted(norm_weighted_sum());
+  means_.finish(results_.head_stats);
   std::transform(key_sums_.begin(), key_sums_.end(), results_.key_sum,
                  [](double sum) { return static_cast<float>(sum); });
 }

@@ -1,9 +1,8 @@
 // File: head_statistics.h
-// The statistics of one head, counted row by row: the one place where their definitions are code.
-// Rows come from finished maps and from tiles of scores; both know the sums over a row already.
+// The statistics of one head, row by row, from finished maps and from tiles of scores, which both
+// know the sums over a row already.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -12,6 +11,7 @@
 
 #include "attnscope/kernels/attention_statistics.h"
 #include "row_kernels.h"
+#include "row_means.h"
 #include "top_keys.h"
 
 namespace attnscope {
@@ -93,22 +93,20 @@ class alignas(64) HeadStatistics {
   template <typename T>
   void count_row(const PatternRow<T>& row, TopKeysScratch<T>& scratch);
   template <typename T>
-  void count_id_masses(const PatternRow<T>& row);
+  void add_id_masses(const PatternRow<T>& row, RowMasses& masses) const;
   template <typename T>
   double add_top_keys(const PatternRow<T>& row, TopKeysScratch<T>& scratch);
-  void count(HeadStat stat, double value);
   int overview_end() const;
   void finish_overview_row();
   double norm_weighted_sum() const;
 
   const StatisticsLayer& layer_;
   HeadResults results_;
-  std::array<double, kHeadStatCount> sums_ = {};
-  std::array<std::int64_t, kHeadStatCount> counts_ = {};  // rows in each sum
-  std::vector<double> key_sums_;                          // [k]
-  std::vector<float> cell_max_;  // [k] largest α in the overview row that is being filled
-  int overview_row_ = 0;         // that row
-  int overview_keys_ = 0;        // keys from here on are 0 in it
+  RowMeans means_;
+  std::vector<double> key_sums_;  // [k]
+  std::vector<float> cell_max_;   // [k] largest α in the overview row that is being filled
+  int overview_row_ = 0;          // that row
+  int overview_keys_ = 0;         // keys from here on are 0 in it
   int next_query_ = 0;
   bool has_norms_ = false;
 };

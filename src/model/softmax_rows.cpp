@@ -75,12 +75,12 @@ ATTNSCOPE_INLINE SoftmaxSums<T> softmax(const SoftmaxRow<T>& row) {
   T* const values = row.values + row.begin;
   const int count = row.end - row.begin;
   T largest = largest_of(values, count);
-  if (largest == kMinusInfinity) clear_masked(values, count);
   std::vector<std::uint8_t> visible;
   if (row.mix != 1) visible = visible_keys(values, count);
   if (row.sink != nullptr) largest = std::max(largest, *row.sink);
   if (largest == kMinusInfinity) {
     // No comparison sees a NaN, and a row of nothing else is not a masked one.
+    clear_masked(values, count);
     const bool nan = std::any_of(values, values + count, [](T v) { return v != v; });
     return {nan ? std::numeric_limits<T>::quiet_NaN() : kMinusInfinity, T{0}};
   }

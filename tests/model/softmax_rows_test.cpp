@@ -87,6 +87,22 @@ TYPED_TEST(SoftmaxRowTest, ALearnedSinkTakesItsShare) {
   EXPECT_NEAR(sums.lse, std::log(4.0), 1e-6);
 }
 
+// Where every key is masked the sink has all of the mass, and the keys none.
+TYPED_TEST(SoftmaxRowTest, ALearnedSinkTakesAllOfAMaskedRow) {
+  const auto masked = static_cast<TypeParam>(-kInfinity);
+  for (const double logit : {-30.0, 0.0, 2.0}) {
+    for (const double mix : {1.0, 0.2}) {
+      std::vector<TypeParam> values(3, masked);
+      const auto sink = static_cast<TypeParam>(logit);
+      const auto sums = softmax_row(SoftmaxRow<TypeParam>{
+          .values = values.data(), .begin = 0, .end = 3, .mix = mix, .sink = &sink});
+      EXPECT_EQ(values, std::vector<TypeParam>(3, 0));
+      EXPECT_EQ(sums.sink_mass, 1);
+      EXPECT_NEAR(sums.lse, logit, 1e-6);
+    }
+  }
+}
+
 // pattern = c·softmax + (1 − c) on the visible keys (Zhong et al. 2023).
 TYPED_TEST(SoftmaxRowTest, MixesWithAConstant) {
   std::vector<TypeParam> values = {0, static_cast<TypeParam>(-kInfinity), 0};

@@ -50,6 +50,9 @@ struct StatisticsShape {
   int window = 0;                     // causal: keys that a query sees, its own included; 0 = all
 };
 
+// previous[i] = the last j < i with ids[j] = ids[i], −1 if none.
+std::vector<std::int32_t> previous_same_ids(std::span<const std::int64_t> ids);
+
 // All arrays are row-major; NaN where a value is undefined, top-k index −1 where a row has fewer
 // keys.
 struct AttentionStatistics {

@@ -1,19 +1,12 @@
 // File: cuda_finish.h
-// The host's part of the statistics pass on a CUDA device: what it needs to know of the token ids,
-// and from its arrays to the statistics of attention_statistics.h.
+// The host's part of the statistics pass on a CUDA device: from its arrays to the statistics of
+// attention_statistics.h.
 #pragma once
-
-#include <cstdint>
-#include <span>
-#include <vector>
 
 #include "attnscope/kernels/attention_statistics.h"
 #include "attnscope/kernels/cuda_statistics.h"
 
 namespace attnscope {
-
-// previous[i] = the last j < i with ids[j] = ids[i], −1 if none.
-std::vector<std::int32_t> previous_same_ids(std::span<const std::int64_t> ids);
 
 // A finished pass on the host.
 struct CudaStatisticsArrays {

@@ -51,7 +51,7 @@ struct CudaStatisticsInput {
   const float* distance_bias = nullptr;
   std::int64_t bias_stride = 0;
   std::int64_t bias_zero = 0;
-  const std::int32_t* previous_same = nullptr;  // [k] of previous_same_ids() (cuda_finish.h)
+  const std::int32_t* previous_same = nullptr;  // [k] of previous_same_ids()
   int top_k = 8;                                // K = min(top_k, Tk), at most kCudaMaxTopK
 };
 
