@@ -110,6 +110,8 @@ export class Viewer {
       colorScheme: options.dark ? 'dark' : 'light',
       acceptDownloads: true,
     });
+    // A busy machine is slow, and no fault of the page.
+    context.setDefaultTimeout(120_000);
     const page = context.pages()[0] ?? (await context.newPage());
     const viewer = new Viewer(context, page, folder, trap, caught);
     await context.route('**/*', (route) => {
