@@ -162,9 +162,9 @@ class StatisticsPass {
     chosen_[1] = half_ == 0 ? query_ + 1 : 0;
   }
 
-  // Every query of the tile sees every key of it.
+  // The tile has all of its queries, and each sees every key of it.
   ATTNSCOPE_DEVICE bool sees_all(int first_key, int last_query) const {
-    return last_query == first_query_ + kTile - 1 && first_key + kTile <= p_.n_keys &&
+    return last_query == first_query_ + kTile - 1 &&
            visible_keys(p_, first_query_).end >= first_key + kTile &&
            visible_keys(p_, last_query).begin <= first_key;
   }
@@ -296,8 +296,7 @@ class StatisticsPass {
     ATTNSCOPE_UNROLL
     for (int s = 0; s < 2; ++s) {
       const int column = chosen_[s] - first_key;
-      if (column >= 0 && column < kTile && chosen_[s] < p_.n_keys)
-        chosen_mass_[s] = weights[column];
+      if (column >= 0 && column < kTile) chosen_mass_[s] = weights[column];
     }
     if (p_.cross) return;
     const std::int32_t* const chain = at<std::int32_t>(p_.shared.chain);

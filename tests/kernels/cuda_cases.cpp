@@ -89,6 +89,7 @@ const std::vector<CudaCase>& dense_cases() {
       {.name = "soft-cap", .n_queries = 50, .n_keys = 50, .softcap = 5},
       {.name = "ALiBi", .n_queries = 90, .n_keys = 90, .bias = Bias::alibi},
       {.name = "buckets", .n_queries = 66, .n_keys = 66, .causal = false, .bias = Bias::buckets},
+      {.name = "holes", .n_queries = 70, .n_keys = 70, .bias = Bias::holes},
       {.name = "all at once",
        .n_heads = 4,
        .n_queries = 100,
@@ -228,7 +229,9 @@ void CudaLayer::make_vectors() {
   for (int h = 0; h < options_.n_heads; ++h) {
     for (int b = 0; b < n_distances_; ++b) {
       const auto apart = static_cast<float>(std::abs(b - (options_.n_queries - 1)));
-      bias_.push_back(options_.bias == Bias::alibi ? -std::ldexp(apart, -h - 2) : draw());
+      const bool hole = options_.bias == Bias::holes && static_cast<int>(apart) % 3 == 1;
+      const float bias = options_.bias == Bias::alibi ? -std::ldexp(apart, -h - 2) : draw();
+      bias_.push_back(hole ? -kInfinity : bias);
     }
   }
 }

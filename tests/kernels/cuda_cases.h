@@ -15,7 +15,12 @@
 
 namespace attnscope::testing {
 
-enum class Bias : std::uint8_t { none, alibi, buckets };
+enum class Bias : std::uint8_t {
+  none,
+  alibi,
+  buckets,
+  holes,  // −inf at every third distance
+};
 
 // Exact: small multiples of 1/8, so that scores are the same numbers in float and double, ties and
 // all. Real: normal values.
