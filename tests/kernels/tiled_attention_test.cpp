@@ -70,7 +70,12 @@ template <typename T>
 Tolerance tolerance();
 template <>
 Tolerance tolerance<float>() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  // Loops of one lane: 256 terms are added one after the other.
+  return {.z = 4e-6, .lse = 2e-6, .pattern = 2e-6, .statistics = 2e-6};
+#else
   return {.z = 4e-6, .lse = 1e-6, .pattern = 1e-6, .statistics = 1e-6};
+#endif
 }
 // Statistics are stored in float.
 template <>
