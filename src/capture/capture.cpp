@@ -98,9 +98,7 @@ class ShardRunner {
     options_.logits.at = LogitsAt::none;
     // The plan has checked every prompt.
     if (run_.spec.beyond_context) options_.context = ContextLimit::exceed;
-    for (const HookPlan& hook : run_.plan.hooks) {
-      if (hook.hook.site == Site::logits) options_.logits.at = LogitsAt::all;
-    }
+    if (keeps(run_.plan, Site::logits)) options_.logits.at = LogitsAt::all;
     if (run_.plan.layers_computed < run_.config.n_layers) {
       options_.stop_after_layer = run_.plan.layers_computed - 1;
     }

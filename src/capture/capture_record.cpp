@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attnscope/spec/spec_json.h"
+#include "estimate.h"
 
 namespace attnscope {
 
@@ -12,10 +13,7 @@ EngineDecision decide_engine(const CaptureSpec& spec, const ModelConfig& config,
                              const CapturePlan& plan, const std::string& device) {
   if (spec.compute.engine != EngineChoice::automatic) return {spec.compute.engine, "asked for"};
   if (device != "cpu") return {EngineChoice::reference, "tiles are computed on the CPU"};
-  if (std::any_of(plan.hooks.begin(), plan.hooks.end(),
-                  [](const HookPlan& hook) { return hook.hook.site == Site::attn_scores; })) {
-    return {EngineChoice::reference, "scores are wanted"};
-  }
+  if (keeps(plan, Site::attn_scores)) return {EngineChoice::reference, "scores are wanted"};
   if (std::any_of(config.layers.begin(), config.layers.end(),
                   [](const LayerConfig& layer) { return layer.attention.softmax_mix != 1; })) {
     return {EngineChoice::reference, "the pattern is mixed with a constant"};

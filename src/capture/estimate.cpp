@@ -126,11 +126,6 @@ void visit_sites(const ModelConfig& config, const CaptureSpec& spec, const Captu
   }
 }
 
-bool keeps_logits(const CapturePlan& plan) {
-  return std::any_of(plan.hooks.begin(), plan.hooks.end(),
-                     [](const HookPlan& hook) { return hook.hook.site == Site::logits; });
-}
-
 // Most heads of a layer whose maps are kept.
 std::int64_t most_map_heads(const ModelConfig& config, const CapturePlan& plan) {
   std::int64_t most = 0;
@@ -146,10 +141,8 @@ std::int64_t most_map_heads(const ModelConfig& config, const CapturePlan& plan) 
 // Positions whose inner MLP values live at once.
 std::int64_t mlp_positions(const CapturePlan& plan, std::int64_t length) {
   constexpr std::int64_t kPositionsAtOnce = 4096;
-  const bool observed = std::any_of(plan.hooks.begin(), plan.hooks.end(), [](const HookPlan& hook) {
-    const Site site = hook.hook.site;
-    return site == Site::mlp_pre || site == Site::mlp_pre_linear || site == Site::mlp_post;
-  });
+  const bool observed = keeps(plan, Site::mlp_pre) || keeps(plan, Site::mlp_pre_linear) ||
+                        keeps(plan, Site::mlp_post);
   return observed ? length : std::min(length, kPositionsAtOnce);
 }
 
@@ -182,7 +175,7 @@ std::uint64_t activation_bytes(const ModelConfig& config, const CaptureSpec& spe
          rows * mlp_positions(plan, length) * mlp});
   }
   std::int64_t values = rows * length * 6 * std::int64_t{config.d_model} + widest;
-  if (keeps_logits(plan)) values += rows * length * config.d_vocab_out;
+  if (keeps(plan, Site::logits)) values += rows * length * config.d_vocab_out;
   return static_cast<std::uint64_t>(values * std::max<std::int64_t>(4, compute_bytes(spec)));
 }
 
@@ -217,6 +210,11 @@ void estimate_memory(const ModelConfig& config, const CaptureSpec& spec, Capture
 
 }  // namespace
 
+bool keeps(const CapturePlan& plan, Site site) {
+  return std::any_of(plan.hooks.begin(), plan.hooks.end(),
+                     [site](const HookPlan& hook) { return hook.hook.site == site; });
+}
+
 double forward_flop(const ModelConfig& config, const CapturePlan& plan, std::int64_t tokens) {
   double per_token = 0;
   double per_pair = 0;
@@ -226,7 +224,8 @@ double forward_flop(const ModelConfig& config, const CapturePlan& plan, std::int
     per_token += layer_weights(config, layer);
     per_pair += 2.0 * a.n_heads * static_cast<double>(a.d_head);
   }
-  if (keeps_logits(plan)) per_token += static_cast<double>(config.d_model) * config.d_vocab_out;
+  if (keeps(plan, Site::logits))
+    per_token += static_cast<double>(config.d_model) * config.d_vocab_out;
   const auto t = static_cast<double>(tokens);
   return 2 * (per_token * t + per_pair * t * t);
 }

@@ -9,6 +9,9 @@
 
 namespace attnscope {
 
+// Whether values of a site are kept, of whatever layer.
+bool keeps(const CapturePlan& plan, Site site);
+
 // Floating-point operations of one prompt of `tokens` tokens, attention maps in full. The plan's
 // hooks and layers must be chosen.
 double forward_flop(const ModelConfig& config, const CapturePlan& plan, std::int64_t tokens);
