@@ -5,6 +5,7 @@
 
 #include "attnscope/capture/run_choices.h"
 #include "attnscope/kernels/attention_statistics.h"
+#include "attnscope/model/run_options.h"
 #include "capture_record.h"
 #include "pyramid.h"
 
@@ -140,10 +141,9 @@ std::int64_t most_map_heads(const ModelConfig& config, const CapturePlan& plan) 
 
 // Positions whose inner MLP values live at once.
 std::int64_t mlp_positions(const CapturePlan& plan, std::int64_t length) {
-  constexpr std::int64_t kPositionsAtOnce = 4096;
   const bool observed = keeps(plan, Site::mlp_pre) || keeps(plan, Site::mlp_pre_linear) ||
                         keeps(plan, Site::mlp_post);
-  return observed ? length : std::min(length, kPositionsAtOnce);
+  return observed ? length : std::min(length, kMlpPositions);
 }
 
 // What attention itself holds of one layer, in values: blocks of maps, and in tiles the transposed

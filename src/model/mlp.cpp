@@ -55,9 +55,6 @@ at::Tensor soft_cap(const at::Tensor& x, double cap) {
 
 namespace {
 
-// Positions whose inner values [b q f] live at once; they are the widest of a layer.
-constexpr std::int64_t kPositionsAtOnce = 4096;
-
 bool is_observed(const Run& run, int layer) {
   return run.used(Site::mlp_pre, layer) || run.used(Site::mlp_pre_linear, layer) ||
          run.used(Site::mlp_post, layer);
@@ -82,8 +79,8 @@ at::Tensor inner_values(Run& run, int layer, const at::Tensor& in) {
 template <typename Function>
 at::Tensor by_positions(const at::Tensor& x, Function&& function) {
   at::Tensor out;
-  for (std::int64_t begin = 0; begin < x.size(1); begin += kPositionsAtOnce) {
-    const std::int64_t count = std::min(kPositionsAtOnce, x.size(1) - begin);
+  for (std::int64_t begin = 0; begin < x.size(1); begin += kMlpPositions) {
+    const std::int64_t count = std::min(kMlpPositions, x.size(1) - begin);
     const at::Tensor part = function(x.narrow(1, begin, count));
     if (!out.defined()) {
       out = at::empty({x.size(0), x.size(1), part.size(2)}, part.options());
@@ -97,7 +94,7 @@ at::Tensor by_positions(const at::Tensor& x, Function&& function) {
 
 at::Tensor mlp(Run& run, int layer, const at::Tensor& x) {
   const LayerWeights& weights = run.model.layer(layer);
-  if (x.size(1) <= kPositionsAtOnce || run.differentiable()) {
+  if (x.size(1) <= kMlpPositions || run.differentiable()) {
     const at::Tensor post = inner_values(run, layer, weights.mlp_in(x));
     return weights.mlp_out(run.tap(Site::mlp_post, layer, post));
   }

@@ -55,6 +55,10 @@ enum class ContextLimit : std::uint8_t {
   exceed,  // allowed where positions are computed; a learned table has no more rows
 };
 
+// Positions whose inner MLP values [b q f], the widest of a layer, live at once unless a hook of
+// them is used.
+inline constexpr std::int64_t kMlpPositions = 4096;
+
 struct RunOptions {
   Engine engine = Engine::automatic;
   LogitsRequest logits;
