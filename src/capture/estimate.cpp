@@ -154,9 +154,10 @@ std::int64_t attention_values(const AttentionSpec& a, Engine engine, std::int64_
   constexpr std::int64_t kMostThreads = 16;
   constexpr std::int64_t kSumsPerKey = 4;
   const std::int64_t block = std::min(kQueryBlock, length) * length;
+  const std::int64_t strip = std::min<std::int64_t>(kMapStripQueries, length) * length;
   if (engine != Engine::cpu_tiled) return 3 * rows * a.n_heads * block;
   const std::int64_t keys = std::int64_t{a.n_kv_heads} * a.d_head + kSumsPerKey * a.n_heads;
-  return rows * length * keys + rows * map_heads * block + kMostThreads * block / 2;
+  return rows * length * keys + rows * map_heads * strip + kMostThreads * block / 2;
 }
 
 // Activations that live at once in the largest batch: a few copies of the residual, one layer's

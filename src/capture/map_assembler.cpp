@@ -78,17 +78,21 @@ void MapAssembler::store(const at::Tensor& rows) {
     const std::int64_t height = map_.grid.tile_queries();
     const std::int64_t in_tile = stored_ % height;
     const std::int64_t tile_rows = std::min(height, spec_.queries - (stored_ - in_tile));
-    if (in_tile == 0) buffer_ = at::empty({spec_.heads, tile_rows, spec_.keys}, rows.options());
     const std::int64_t n = std::min(rows.size(1) - taken, tile_rows - in_tile);
-    buffer_.narrow(1, in_tile, n).copy_(rows.narrow(1, taken, n));
+    const at::Tensor part = rows.narrow(1, taken, n);
     taken += n;
     stored_ += n;
-    if (in_tile + n == tile_rows) flush_tile_row();
+    if (n == tile_rows && rows.stride(2) == 1) {
+      flush_tile_row(part);
+      continue;
+    }
+    if (in_tile == 0) buffer_ = at::empty({spec_.heads, tile_rows, spec_.keys}, rows.options());
+    buffer_.narrow(1, in_tile, n).copy_(part);
+    if (in_tile + n == tile_rows) flush_tile_row(std::exchange(buffer_, {}));
   }
 }
 
-void MapAssembler::flush_tile_row() {
-  const at::Tensor rows = std::exchange(buffer_, {});
+void MapAssembler::flush_tile_row(const at::Tensor& rows) {
   push_tiles(map_, rows, stored_ - rows.size(1), CountNan::yes);
   if (!pyramid_) return;
   for (const PyramidStrip& strip : pyramid_->add(rows)) {
@@ -98,22 +102,20 @@ void MapAssembler::flush_tile_row() {
 
 void MapAssembler::push_tiles(const Target& target, const at::Tensor& rows, std::int64_t first,
                               CountNan count) {
-  const std::int64_t height = rows.size(1);
-  const std::int64_t keys = rows.size(2);
   const DType dtype = dtype_of(rows);
   const std::size_t value = dtype_size(dtype);
   std::atomic<std::int64_t>* nan = count == CountNan::yes ? &path_.nan_values : nullptr;
   for (const Tile& tile : target.grid.tiles_of_rows(first)) {
     TileSource source;
-    const std::int64_t offset = tile.head * height * keys + tile.key;
+    const std::int64_t offset = tile.head * rows.stride(0) + tile.key;
     source.data =
         static_cast<const char*>(rows.const_data_ptr()) + static_cast<std::size_t>(offset) * value;
     source.dtype = dtype;
     source.heads = tile.heads;
     source.queries = tile.queries;
     source.keys = tile.keys;
-    source.head_stride = height * keys;
-    source.query_stride = keys;
+    source.head_stride = rows.stride(0);
+    source.query_stride = rows.stride(1);
     const auto bytes = static_cast<std::uint64_t>(tile.heads * tile.queries * tile.keys) * value;
     path_.pipeline.push(
         bytes,

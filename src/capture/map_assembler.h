@@ -42,17 +42,20 @@ class MapAssembler {
   using LevelId = std::pair<std::int64_t, Pooling>;  // factor, pooling
 
   void open_pyramid(int prompt, HookId hook);
-  // Puts `rows` [h n k], all of which are stored, into the row of tiles under way.
+  // Puts `rows` [h n k], all of which are stored, into the row of tiles under way. Rows that make a
+  // whole row of tiles are kept as they are.
   void store(const at::Tensor& rows);
-  void flush_tile_row();
-  // Hands over the row of tiles that begins at `first`; `rows` [h r k] of the dataset.
+  // `rows` [h r k]: a whole row of tiles, the last of the rows taken.
+  void flush_tile_row(const at::Tensor& rows);
+  // Hands over the row of tiles that begins at `first`; `rows` [h r k] of the dataset, those of a
+  // query side by side.
   void push_tiles(const Target& target, const at::Tensor& rows, std::int64_t first, CountNan count);
   void finish();
 
   ResultPath path_;
   MapSpec spec_;
   Target map_;
-  at::Tensor buffer_;        // [h tile_rows k], rows of the tile row under way
+  at::Tensor buffer_;        // [h tile_rows k], rows of a tile row that come in pieces
   std::int64_t stored_ = 0;  // rows taken so far
   std::optional<PyramidBuilder> pyramid_;
   std::map<LevelId, Target> levels_;

@@ -59,7 +59,7 @@ class TiledLayer {
         compute_part(b, {.head = h, .q_begin = 0, .q_end = run_.frames[b].q_length});
       });
     } else {
-      for (int begin = 0; begin < run_.n_queries(); begin += kTiledPartQueries) strip(begin);
+      for (int begin = 0; begin < run_.n_queries(); begin += kMapStripQueries) strip(begin);
     }
     count_fully_masked();
     if (statistics_.wanted()) statistics_.finish(v_);
@@ -138,25 +138,28 @@ T* TiledLayer<T>::pattern_rows(const at::Tensor& block, std::size_t b, int head)
          (found - maps_.heads.begin()) * block.stride(1) + run_.frames[b].k_start;
 }
 
-// Room for some queries of the wanted maps, [b h' q' k]; fresh memory would cost more in page
-// faults than the rows take to compute.
+// Room for some queries of the wanted maps, [b h' q' k], that no observer holds; fresh memory would
+// cost more in page faults than the rows take to compute.
 template <typename T>
 at::Tensor TiledLayer<T>::block_of_maps(int queries) {
   const auto rows = static_cast<std::int64_t>(run_.frames.size());
   const auto heads = static_cast<std::int64_t>(maps_.heads.size());
   const std::int64_t needed = rows * heads * queries * run_.n_keys();
-  at::Tensor& scratch = run_.map_scratch;
-  if (!scratch.defined() || scratch.scalar_type() != type_ || scratch.numel() < needed) {
-    scratch = at::empty({needed}, at::TensorOptions(type_));
+  std::vector<at::Tensor>& strips = run_.map_strips;
+  auto strip = std::find_if(strips.begin(), strips.end(),
+                            [](const at::Tensor& x) { return x.storage().use_count() == 1; });
+  if (strip == strips.end()) strip = strips.insert(strip, at::Tensor());
+  if (!strip->defined() || strip->scalar_type() != type_ || strip->numel() < needed) {
+    *strip = at::empty({needed}, at::TensorOptions(type_));
   }
-  at::Tensor block = scratch.narrow(0, 0, needed).view({rows, heads, queries, run_.n_keys()});
+  at::Tensor block = strip->narrow(0, 0, needed).view({rows, heads, queries, run_.n_keys()});
   return run_.batch.padded() ? block.zero_() : block;
 }
 
 // The same queries of every head, and then their maps are shown: nobody holds more than a strip.
 template <typename T>
 void TiledLayer<T>::strip(int begin) {
-  const int end = std::min(begin + kTiledPartQueries, run_.n_queries());
+  const int end = std::min(begin + kMapStripQueries, run_.n_queries());
   at::Tensor block;
   if (begin < maps_.q_end && maps_.q_begin < end) block = block_of_maps(end - begin);
   for_each(spec_.n_heads, [&](std::size_t b, int head) {
@@ -169,11 +172,8 @@ void TiledLayer<T>::strip(int begin) {
                      .pattern_stride = run_.n_keys()});
   });
   if (!block.defined()) return;
-  const auto holders = block.storage().use_count();
   run_.taps.show_maps(*run_.taps.users(Site::pattern, layer_),
                       {block, maps_.heads, begin, run_.n_queries()});
-  // An observer may keep the rows it was shown.
-  if (block.storage().use_count() > holders) run_.map_scratch = at::Tensor();
 }
 
 template <typename T>

@@ -40,6 +40,7 @@ struct Run {
   const SharedKeys* shared = nullptr;
   std::shared_ptr<RunBase> recording;  // null unless a base is recorded
   at::Tensor map_scratch;              // rows of one block of maps, reused by every layer
+  std::vector<at::Tensor> map_strips;  // the same of cpu_tiled; observers may still hold some
   RunResult result;
 
   at::Tensor tap(Site site, int layer, at::Tensor value) {

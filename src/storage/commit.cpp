@@ -12,6 +12,8 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <memory>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -110,8 +112,9 @@ FileLock::~FileLock() {
 FileLock::FileLock(FileLock&& other) noexcept
     : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
 
-std::string hash_of_file(const std::string& path) {
-  const InputFile file(path, "OU16");
+namespace {
+
+std::string hash_of(const InputFile& file) {
   Sha256 hash;
   std::vector<char> block(4U << 20U);
   for (std::uint64_t at = 0; at < file.size(); at += block.size()) {
@@ -121,6 +124,18 @@ std::string hash_of_file(const std::string& path) {
     hash.update(block.data(), bytes);
   }
   return hash.finish();
+}
+
+}  // namespace
+
+std::future<std::string> hash_of_file(const std::string& path) {
+  auto file = std::make_shared<const InputFile>(path, "OU16");
+  const auto hash = [file = std::move(file)] { return hash_of(*file); };
+  try {
+    return std::async(std::launch::async, hash);
+  } catch (const std::system_error&) {
+    return std::async(std::launch::deferred, hash);
+  }
 }
 
 void require_writable_folder(const std::string& path) {

@@ -2,6 +2,7 @@
 // The lock that keeps two writers apart, and what an output needs of its folder.
 #pragma once
 
+#include <future>
 #include <string>
 
 #include "attnscope/storage/output.h"
@@ -24,8 +25,9 @@ class FileLock {
 
 // Throws what FileLock would where another process has the lock; makes no file.
 void require_unlocked(const std::string& output);
-// SHA-256 of the bytes on disk now; unlike sha256_of_file, nothing is remembered.
-std::string hash_of_file(const std::string& path);
+// SHA-256 of the bytes of a file now; unlike sha256_of_file, nothing is remembered. Computed beside
+// what else is done, and the file may be renamed meanwhile.
+std::future<std::string> hash_of_file(const std::string& path);
 // Fails (exit 3) if `path` is in the way, its folder is missing or cannot be written to.
 void require_writable_folder(const std::string& path);
 

@@ -111,6 +111,7 @@ struct Output::State {
   bool owns_parts = false;  // OUT.h5.parts/ is this run's
   bool replace = false;     // --force, now or when the run began: OUT.h5 may be replaced
   std::vector<bool> committed;
+  std::future<std::string> hash;  // of the result, computed while it is synced to the disk
 
   State() = default;
   State(const State&) = delete;
@@ -146,7 +147,7 @@ struct Output::State {
   void start_parts() const;
   bool is_finished() const;
   void resume_finished();
-  void commit_result(const std::string& temporary) const;
+  void commit_result(const std::string& temporary);
   void check_manifest();
   void resume_parts(Warnings& warnings);
   void look_at_shard(int shard, Warnings& warnings);
@@ -301,7 +302,8 @@ void Output::State::drop(int shard, const std::string& why, Warnings& warnings) 
   ::unlink(shard_path(shard).c_str());
 }
 
-void Output::State::commit_result(const std::string& temporary) const {
+void Output::State::commit_result(const std::string& temporary) {
+  hash = hash_of_file(temporary);
   // The old result's hash must not lie beside the new one.
   if (replace && exists(options.path)) ::unlink(sidecar_path(options.path).c_str());
   commit_file(temporary, options.path, replace ? WriteMode::replace : WriteMode::create);
@@ -421,7 +423,8 @@ std::string Output::finish() {
     fs::remove_all(s.parts());
   }
   s.complete = true;
-  return hash_of_file(s.options.path);
+  if (!s.hash.valid()) s.hash = hash_of_file(s.options.path);
+  return s.hash.get();
 }
 
 }  // namespace attnscope

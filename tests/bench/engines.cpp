@@ -284,16 +284,22 @@ void capture_of_every_map(const std::string& folder) {
     run_capture(spec);
   };
   const Batch batch = make_batch({sample(kTokens, model.config().d_vocab)});
-  const auto t = best({[&] { capture(kTokens); }, [&] { capture(8); },
-                       [&] { model.run(batch, {}, without_logits(Engine::aten)); }},
-                      3);
-  std::filesystem::remove(file + ".h5");
-  std::filesystem::remove(file + ".json");
+  const auto remove = [&] {
+    std::filesystem::remove(file + ".h5");
+    std::filesystem::remove(file + ".json");
+  };
+  // Both captures load the weights right after another capture has given back as much memory: after
+  // a while the machine takes it away, and loading then costs up to a second more.
+  const auto t =
+      best({[&] { capture(8); }, remove, [&] { capture(kTokens); }, remove, [&] { capture(8); },
+            [&] { model.run(batch, {}, without_logits(Engine::aten)); }},
+           5);
+  remove();
   const std::string what = std::to_string(model.config().n_layers) + " layers of " +
                            std::to_string(model.config().n_heads(0)) + " heads, n = 1024";
   ratio_row(
       "forward with every map and statistic stored, second core free, against without, " + what,
-      t[0] - t[1], t[2], "<= 1.15");
+      t[2] - t[4], t[5], "<= 1.15");
 }
 
 void print_added_time(const std::string& folder, int tokens) {

@@ -59,6 +59,10 @@ enum class ContextLimit : std::uint8_t {
 // them is used.
 inline constexpr std::int64_t kMlpPositions = 4096;
 
+// Queries whose maps are shown at once by cpu_tiled: a row of tiles of a file, so that who stores
+// them keeps the rows and copies nothing.
+inline constexpr int kMapStripQueries = 256;
+
 struct RunOptions {
   Engine engine = Engine::automatic;
   LogitsRequest logits;
