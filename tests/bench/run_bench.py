@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """Measure the ratios that the README states, each against its rival in one run, and write a table.
 
-    run_bench.py --build build/release [--sweeps | --engines] [--models DIR] [--hf PYTHON] [--tl PYTHON]
+    run_bench.py --build build/release [--sweeps | --engines | --long] [--models DIR] [--hf PYTHON] [--tl PYTHON]
                  [--nnsight PYTHON] [--runs 5] [-o FILE]
 
 --sweeps  only the experiments' sweeps (SWEEPS.md; else RESULTS.md has all the rest); each once
---engines only attention engines and captures of long prompts (ENGINES.md)
+--engines only attention engines (ENGINES.md)
+--long    only captures of long prompts (LONG.md), each once; takes --prompts, a folder with
+          2048.jsonl to 131072.jsonl, one prompt {"ids": […]} of as many tokens each
 --models  a folder with smollm2/ (else ATTNSCOPE_MODELS); without it only the small model is timed;
-          sweeps also take gpt2-size/, a GPT-2 of 12 layers of 12 heads with random weights
+          sweeps and engines also take gpt2-size/, a GPT-2 of 12 layers of 12 heads with random
+          weights, and --long takes window/, a Mistral of 6 layers of 8 heads with a window of 1,024
 --hf      a Python with torch, transformers and h5py      (else the rows against it are left out)
 --tl      a Python with torch and transformer-lens 4
 --nnsight a Python with torch and nnsight
@@ -27,6 +30,7 @@ import tempfile
 import time
 
 from engines_bench import EngineBench
+from long_bench import LongBench
 from sweep_bench import SweepBench
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -171,13 +175,14 @@ class Bench:
             "ENGINES.md": ("attention engines", " --engines",
                            "Best of alternating rounds in one process; medians of "
                            f"{self.args.runs} alternating runs of whole processes"),
+            "LONG.md": ("captures of long prompts", " --long", "One run each, two compute threads"),
             None: ("ratios", "", f"Medians of {self.args.runs} alternating runs"),
         }[self.args.table]
         lines = [f"# Measured {title}", "",
                  f"`./run bench{option}` writes this table. {how}; commit {commit}, {isa}, {os.cpu_count()} cores, "
                  "one compute thread unless said. A ratio below 1.3 means nothing on a shared "
                  "machine.", "",
-                 "| what | attnscope | rival | ratio | bar |", "|---|---|---|---|---|"]
+                 self.args.head, "|---|---|---|---|---|"]
         lines += ["| " + " | ".join(row) + " |" for row in self.rows]
         pathlib.Path(self.args.out).write_text("\n".join(lines) + "\n")
         print(f"wrote {self.args.out}")
@@ -199,15 +204,22 @@ def main():
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--sweeps", action="store_const", const="SWEEPS.md", dest="table")
     only.add_argument("--engines", action="store_const", const="ENGINES.md", dest="table")
+    only.add_argument("--long", action="store_const", const="LONG.md", dest="table")
+    parser.add_argument("--prompts")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("-o", "--out")
     args = parser.parse_args()
     if not args.out:
         args.out = str(ROOT / "tests" / "bench" / (args.table or "RESULTS.md"))
+    args.head = "| what | attnscope | rival | ratio | bar |"
+    if args.table == "LONG.md":
+        args.head = "| what | wall | CPU | peak memory | file |"
     bench = Bench(args)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if args.table:
-        (SweepBench(bench) if args.table == "SWEEPS.md" else EngineBench(bench, Run)).run()
+        only = {"SWEEPS.md": lambda: SweepBench(bench), "LONG.md": lambda: LongBench(bench),
+                "ENGINES.md": lambda: EngineBench(bench, Run)}
+        only[args.table]().run()
         bench.write()
         return
     tiny = ROOT / "tests" / "fixtures" / "models" / "tiny-random-gpt2"
