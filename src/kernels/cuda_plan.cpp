@@ -65,13 +65,18 @@ void require_array(const char* name, const void* array, bool needed) {
   if (needed && array == nullptr) misuse(name, "an array on the device", "none");
 }
 
-void check_arrays(const CudaStatisticsInput& input, const CudaMaps& maps,
-                  const CudaStatisticsOutput& output) {
+// What scores are made of.
+void check_score_arrays(const CudaStatisticsInput& input) {
   require_array("q", input.q.data, true);
   require_array("k", input.k.data, true);
-  require_array("lse", input.lse, true);
   require_array("learned sink logits", input.sink, input.spec->learned_sink);
   require_array("distance bias", input.distance_bias, input.spec->alibi);
+}
+
+void check_arrays(const CudaStatisticsInput& input, const CudaMaps& maps,
+                  const CudaStatisticsOutput& output) {
+  check_score_arrays(input);
+  require_array("lse", input.lse, true);
   require_array("the chain of equal ids", input.previous_same, !input.cross);
   require_array("the places of maps", maps.slot, maps.n_maps > 0);
   require_array("tiles of maps", maps.tiles, maps.n_maps > 0);
@@ -201,6 +206,18 @@ cuda::StatisticsParams sizes_of(const CudaStatisticsInput& input, const CudaMaps
   return p;
 }
 
+void set_score_arrays(const CudaStatisticsInput& input, cuda::StatisticsParams& p) {
+  p.q = vectors_of(input.q, input.value);
+  p.k = vectors_of(input.k, input.value);
+  p.vector_copies =
+      in_sixteens(p.q) && in_sixteens(p.k) && p.d_head * value_bytes(input.value) % 16 == 0;
+  p.lse_stride = input.lse_stride;
+  p.sink = input.spec->learned_sink ? input.sink : nullptr;
+  p.bias = input.distance_bias;
+  p.bias_stride = input.bias_stride;
+  p.bias_zero = input.bias_zero;
+}
+
 }  // namespace
 
 namespace cuda {
@@ -209,20 +226,23 @@ StatisticsParams make_params(const CudaStatisticsInput& input, const CudaMaps& m
                              const CudaStatisticsOutput& output) {
   StatisticsParams p = sizes_of(input, maps);
   check_arrays(input, maps, output);
-  p.q = vectors_of(input.q, input.value);
-  p.k = vectors_of(input.k, input.value);
-  p.vector_copies =
-      in_sixteens(p.q) && in_sixteens(p.k) && p.d_head * value_bytes(input.value) % 16 == 0;
+  set_score_arrays(input, p);
   p.lse = input.lse;
-  p.lse_stride = input.lse_stride;
-  p.sink = input.spec->learned_sink ? input.sink : nullptr;
-  p.bias = input.distance_bias;
-  p.bias_stride = input.bias_stride;
-  p.bias_zero = input.bias_zero;
   p.previous_same = input.previous_same;
   p.out = output;
   p.maps = maps;
   if (maps.n_maps == 0) p.maps.slot = nullptr;
+  return p;
+}
+
+StatisticsParams make_lse_params(const CudaStatisticsInput& input, float* lse) {
+  StatisticsParams p = sizes_of(input, {});
+  check_score_arrays(input);
+  require_array("the log-sum-exps", lse, true);
+  set_score_arrays(input, p);
+  p.lse_out = lse;
+  // It keeps no top keys and no overview.
+  p.shared = layout_of(input, 0, 0);
   return p;
 }
 

@@ -71,6 +71,7 @@ struct StatisticsParams {
   std::int64_t bias_stride = 0, bias_zero = 0;
   const std::int32_t* previous_same = nullptr;
 
+  float* lse_out = nullptr;  // of the first pass, which reads no lse
   CudaStatisticsOutput out;
   int overview_rows = 0, overview_cols = 0;
   CudaMaps maps;
@@ -131,5 +132,6 @@ ATTNSCOPE_ANYWHERE std::int64_t map_tiles_before(const StatisticsParams& p, int 
 // What the host hands to a launch; see cuda_plan.cpp.
 StatisticsParams make_params(const CudaStatisticsInput& input, const CudaMaps& maps,
                              const CudaStatisticsOutput& output);
+StatisticsParams make_lse_params(const CudaStatisticsInput& input, float* lse);
 
 }  // namespace attnscope::cuda

@@ -18,6 +18,14 @@ CudaLimits cuda_limits() {
   fail();
 }
 
+bool built_with_cuda() {
+  return false;
+}
+
+void launch_cuda_lse(const CudaStatisticsInput&, float*, void*) {
+  fail();
+}
+
 void launch_cuda_statistics(const CudaStatisticsInput&, const CudaMaps&,
                             const CudaStatisticsOutput&, void*) {
   fail();

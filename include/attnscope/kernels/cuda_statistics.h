@@ -1,12 +1,13 @@
 // File: cuda_statistics.h
-// Exact statistics of one layer's attention of one prompt on a CUDA device, from q, k and the
-// log-sum-exp that any forward pass gives: scores are made again tile by tile, so that no [h q k]
-// array exists. Definitions are those of attention_statistics.h. Notation: h query head, g kv head,
-// q query, k key, d head dim.
+// Exact statistics of one layer's attention of one prompt on a CUDA device in two passes over q and
+// k: the first gives the log-sum-exp of each row, the second makes the same scores again tile by
+// tile and reduces them, so that no [h q k] array exists. Definitions are those of
+// attention_statistics.h. Notation: h query head, g kv head, q query, k key, d head dim.
 //
 // Example:
 //   const CudaStatisticsPlan plan = plan_cuda_statistics(input, maps, cuda_limits());
 //   (allocate plan.bytes.* on the device, fill CudaStatisticsOutput)
+//   launch_cuda_lse(input, lse, stream);  input.lse = lse;
 //   launch_cuda_statistics(input, maps, output, stream);
 //   (copy the arrays to the host)
 //   AttentionStatistics statistics = finish_cuda_statistics(shape, host_arrays);  (cuda_finish.h)
@@ -43,7 +44,7 @@ struct CudaStatisticsInput {
   bool cross = false;
   CudaHeads q;                  // [q h d]
   CudaHeads k;                  // [k g d]
-  const float* lse = nullptr;   // [h q]; ±inf marks a row that sees no key
+  const float* lse = nullptr;   // [h q] of launch_cuda_lse(); ±inf marks a row that sees no key
   std::int64_t lse_stride = 0;  // values from head to head
   const float* sink = nullptr;  // [h] learned sink logits, if the layer has them
   // Bias of key j for the query at position i stands at
@@ -133,9 +134,17 @@ CudaStatisticsPlan plan_cuda_statistics(const CudaStatisticsInput& input, const 
 // the device does not answer.
 CudaLimits cuda_limits();
 
-// Puts the pass on `stream` (a cudaStream_t; null is the default stream) and returns. The same
-// input gives the same bits. Throws like cuda_limits() and plan_cuda_statistics(), and (internal,
-// KE10) if an array is missing.
+// Whether this build has the passes.
+bool built_with_cuda();
+
+// Puts the first pass on `stream` (a cudaStream_t; null is the default stream) and returns: the
+// log-sum-exp of each row's scores, the learned sink among them, −inf where a row sees no key, to
+// `lse` [h q] on the device, rows input.lse_stride values apart. Reads neither input.lse nor
+// previous_same. The same input gives the same bits. Throws like launch_cuda_statistics().
+void launch_cuda_lse(const CudaStatisticsInput& input, float* lse, void* stream);
+
+// Puts the statistics pass on `stream` and returns. The same input gives the same bits. Throws like
+// cuda_limits() and plan_cuda_statistics(), and (internal, KE10) if an array is missing.
 void launch_cuda_statistics(const CudaStatisticsInput& input, const CudaMaps& maps,
                             const CudaStatisticsOutput& output, void* stream);
 
