@@ -12,9 +12,6 @@
 namespace attnscope {
 namespace {
 
-// Weights of a column add up to less than 2^63 units.
-constexpr int kMaxQueries = 1 << 22;
-
 [[noreturn]] void misuse(std::string what, std::string expected, std::string got) {
   throw Error(ErrorKind::internal, "KE10",
               {.where = "attention statistics on CUDA",
@@ -23,17 +20,28 @@ constexpr int kMaxQueries = 1 << 22;
                .got = std::move(got)});
 }
 
+int end_of_part(const CudaStatisticsInput& input) {
+  return input.q_end < 0 ? input.n_queries : input.q_end;
+}
+
 void check_sizes(const CudaStatisticsInput& input) {
   const AttentionSpec& spec = *input.spec;
   if (spec.n_heads < 1 || spec.n_kv_heads < 1 || spec.n_heads % spec.n_kv_heads != 0 ||
-      spec.d_head < 1 || input.n_queries < 1 || input.n_keys < 1 || input.n_queries > kMaxQueries ||
-      input.n_keys > kMaxQueries) {
+      spec.d_head < 1 || input.n_queries < 1 || input.n_keys < 1 ||
+      input.n_queries > kCudaMaxQueries || input.n_keys > kCudaMaxQueries) {
     misuse("the sizes of a layer",
-           "query heads a multiple of kv heads, and at most " + std::to_string(kMaxQueries) +
+           "query heads a multiple of kv heads, and at most " + std::to_string(kCudaMaxQueries) +
                " queries and keys",
            std::to_string(spec.n_heads) + " and " + std::to_string(spec.n_kv_heads) + " heads of " +
                std::to_string(spec.d_head) + ", " + std::to_string(input.n_queries) + " queries, " +
                std::to_string(input.n_keys) + " keys");
+  }
+  const int end = end_of_part(input);
+  if (input.q_begin < 0 || input.q_begin % cuda::kMapTile != 0 || input.q_begin >= end ||
+      end > input.n_queries || (end < input.n_queries && end % cuda::kMapTile != 0)) {
+    misuse("the queries of a launch",
+           "a range of them, cut at multiples of " + std::to_string(cuda::kMapTile),
+           std::to_string(input.q_begin) + " to " + std::to_string(end));
   }
   if (input.top_k < 1 || input.top_k > kCudaMaxTopK) {
     misuse("top-k", "1 to " + std::to_string(kCudaMaxTopK), std::to_string(input.top_k));
@@ -200,7 +208,11 @@ cuda::StatisticsParams sizes_of(const CudaStatisticsInput& input, const CudaMaps
   p.softcap = static_cast<float>(spec.softcap);
   p.overview_rows = std::min(kOverviewSide, input.n_queries);
   p.overview_cols = std::min(kOverviewSide, input.n_keys);
-  p.tiles_per_map = cuda::map_tiles_before(p, cuda::pieces(input.n_queries, cuda::kMapTile));
+  const int end = end_of_part(input);
+  p.first_tile = input.q_begin / cuda::kTile;
+  p.query_tiles = cuda::pieces(end - input.q_begin, cuda::kTile);
+  p.tiles_before = cuda::map_tiles_before(p, input.q_begin / cuda::kMapTile);
+  p.tiles_per_map = cuda::map_tiles_before(p, cuda::pieces(end, cuda::kMapTile)) - p.tiles_before;
   p.shared =
       layout_of(input, p.top_k, rows_of_cells(input.n_queries, p.overview_rows) * p.overview_cols);
   return p;
@@ -236,7 +248,10 @@ StatisticsParams make_params(const CudaStatisticsInput& input, const CudaMaps& m
 }
 
 StatisticsParams make_lse_params(const CudaStatisticsInput& input, float* lse) {
-  StatisticsParams p = sizes_of(input, {});
+  CudaStatisticsInput whole = input;
+  whole.q_begin = 0;
+  whole.q_end = -1;
+  StatisticsParams p = sizes_of(whole, {});
   check_score_arrays(input);
   require_array("the log-sum-exps", lse, true);
   set_score_arrays(input, p);
@@ -252,13 +267,14 @@ CudaStatisticsPlan plan_cuda_statistics(const CudaStatisticsInput& input, const 
                                         const CudaLimits& limits) {
   const cuda::StatisticsParams p = sizes_of(input, maps);
   CudaStatisticsPlan plan;
-  plan.query_tiles = cuda::pieces(input.n_queries, cuda::kTile);
+  plan.query_tiles = p.query_tiles;
   plan.threads = cuda::kThreads;
   plan.shared_bytes = p.shared.bytes;
   plan.top_k = p.top_k;
   plan.overview_rows = p.overview_rows;
   plan.overview_cols = p.overview_cols;
   plan.tiles_per_map = p.tiles_per_map;
+  plan.first_tile_column = cuda::map_columns(p, input.q_begin / cuda::kMapTile).begin;
   plan.bytes = bytes_of(p, maps);
   check_limits(plan, maps, limits);
   return plan;

@@ -138,8 +138,7 @@ void launch(Kernel kernel, const StatisticsParams& params, cudaStream_t stream) 
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              params.shared.bytes),
         "the shared memory of a block");
-  const dim3 grid(static_cast<unsigned>(pieces(params.n_queries, kTile)),
-                  static_cast<unsigned>(params.n_heads));
+  const dim3 grid(static_cast<unsigned>(params.query_tiles), static_cast<unsigned>(params.n_heads));
   kernel<<<grid, kThreads, static_cast<std::size_t>(params.shared.bytes), stream>>>(params);
   check(cudaGetLastError(), "the launch of attention statistics");
 }
@@ -182,8 +181,8 @@ CudaLimits cuda_limits() {
   return {shared_bytes, static_cast<std::int64_t>(free)};
 }
 
-bool built_with_cuda() {
-  return true;
+bool cuda_passes_read(MemoryPlace place) {
+  return place == MemoryPlace::device;
 }
 
 void launch_cuda_lse(const CudaStatisticsInput& input, float* lse, void* stream) {
@@ -198,8 +197,10 @@ void launch_cuda_statistics(const CudaStatisticsInput& input, const CudaMaps& ma
   const CudaLimits limits = {cuda::shared_bytes_of_a_block(), INT64_MAX};
   const CudaStatisticsBytes bytes = plan_cuda_statistics(input, maps, limits).bytes;
   const auto queue = static_cast<cudaStream_t>(stream);
-  cuda::clear(output.key_sum, bytes.key_sum, queue);
-  cuda::clear(output.overview, bytes.overview, queue);
+  if (input.q_begin == 0) {
+    cuda::clear(output.key_sum, bytes.key_sum, queue);
+    cuda::clear(output.overview, bytes.overview, queue);
+  }
   cuda::clear(maps.tiles, bytes.tiles, queue);
   cuda::launch(cuda::kernels_of(input.value).statistics, params, queue);
 }

@@ -204,8 +204,8 @@ class StatisticsPass : private TileScores<Block, Product> {
     if (slot < 0) return;
     const int tile_row = first_query_ / kMapTile, tile_column = first_key / kMapTile;
     const int height = smaller(kMapTile, p_.n_queries), width = smaller(kMapTile, p_.n_keys);
-    const std::int64_t tile = slot * p_.tiles_per_map + map_tiles_before(p_, tile_row) +
-                              tile_column - map_columns(p_, tile_row).begin;
+    const std::int64_t tile = slot * p_.tiles_per_map + map_tiles_before(p_, tile_row) -
+                              p_.tiles_before + tile_column - map_columns(p_, tile_row).begin;
     const std::int64_t origin =
         (tile * height + first_query_ % kMapTile) * width + first_key % kMapTile;
     const int n_rows = smaller(kTile, p_.n_queries - first_query_);

@@ -32,7 +32,7 @@ class TileScores {
         shared_(shared),
         thread_(block.thread()),
         head_(block.head()),
-        first_query_(block.query_tile() * kTile),
+        first_query_((params.first_tile + block.query_tile()) * kTile),
         row_(thread_ / 2),
         half_(thread_ % 2),
         query_(first_query_ + row_),

@@ -18,7 +18,7 @@ CudaLimits cuda_limits() {
   fail();
 }
 
-bool built_with_cuda() {
+bool cuda_passes_read(MemoryPlace) {
   return false;
 }
 

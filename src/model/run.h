@@ -8,9 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "attnscope/core/host_copy.h"
 #include "attnscope/core/row_frame.h"
 #include "attnscope/core/tap_table.h"
 #include "attnscope/model/run_options.h"
+#include "deliveries.h"
 #include "rope.h"
 #include "weights.h"
 
@@ -41,6 +43,8 @@ struct Run {
   std::shared_ptr<RunBase> recording;  // null unless a base is recorded
   at::Tensor map_scratch;              // rows of one block of maps, reused by every layer
   RunResult result;
+  HostCopies copies;      // from the model's device
+  Deliveries deliveries;  // to observers
 
   at::Tensor tap(Site site, int layer, at::Tensor value) {
     return taps.apply(site, layer, std::move(value));
@@ -48,6 +52,8 @@ struct Run {
   bool used(Site site, int layer) const { return taps.users(site, layer) != nullptr; }
   bool differentiable() const { return options.gradients == Gradients::on; }
   const RopeTable& rope(int layer);
+  // Of the batch's rows [b q] int32 on the device: previous_same_ids() of each, −1 on pads.
+  const at::Tensor& previous_same();
   bool narrowed() const { return read_slots.defined(); }
   // x [b q …] at the slots that are read; x itself unless the run is narrowed.
   at::Tensor read_rows(const at::Tensor& x) const;
@@ -58,6 +64,7 @@ struct Run {
  private:
   // Layers with the same rotation share a table.
   std::vector<std::pair<const RopeSpec*, RopeTable>> rope_tables_;
+  at::Tensor previous_same_;
 };
 
 // The type in which sums, norms and softmax are computed: float32 or better.

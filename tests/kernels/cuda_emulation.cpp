@@ -178,7 +178,7 @@ void run_blocks(const cuda::StatisticsParams& params, const Emulation& emulation
     nothing.bytes[i + 1] = 0x7f;
   }
   std::vector<Line> shared(static_cast<std::size_t>(cuda::pieces(params.shared.bytes, 128)));
-  const int tiles = cuda::pieces(params.n_queries, cuda::kTile);
+  const int tiles = params.query_tiles;
   const int n_blocks = tiles * params.n_heads;
   Meeting meeting(emulation.schedule);
 

@@ -33,13 +33,16 @@ struct CudaHeads {
 };
 
 inline constexpr int kCudaMaxTopK = 32;
+inline constexpr int kCudaMaxHead = 256;         // d; what any device since sm_80 has memory for
+inline constexpr int kCudaMaxQueries = 1 << 22;  // weights of a key add up to less than 2^63 units
+inline constexpr int kCudaMapTile = 256;         // side of a stored tile of a map
 
 // What the pass computes from. Pointers are to device memory.
 struct CudaStatisticsInput {
   // Sizes, scale, mask, window, soft-cap; softmax_mix must be 1. Rotation and norms are done.
   const AttentionSpec* spec = nullptr;
   CudaValue value = CudaValue::f32;
-  int n_queries = 0;  // Tq, real tokens only, at most 2^22
+  int n_queries = 0;  // Tq, real tokens only, at most kCudaMaxQueries
   int n_keys = 0;     // Tk; equal to Tq unless `cross`
   bool cross = false;
   CudaHeads q;                  // [q h d]
@@ -54,6 +57,11 @@ struct CudaStatisticsInput {
   std::int64_t bias_zero = 0;
   const std::int32_t* previous_same = nullptr;  // [k] of previous_same_ids()
   int top_k = 8;                                // K = min(top_k, Tk), at most kCudaMaxTopK
+  // Queries of this launch of the statistics pass; −1 is Tq. Parts begin at multiples of 256 and
+  // follow each other from 0: together they fill the same arrays with the same bits as one launch
+  // does, but `tiles` of maps, which hold a part's own.
+  int q_begin = 0;
+  int q_end = -1;
 };
 
 enum class CudaMapValue : std::uint8_t {
@@ -115,13 +123,14 @@ struct CudaStatisticsBytes {
 };
 
 struct CudaStatisticsPlan {
-  int query_tiles = 0;  // grid [query_tiles h]
+  int query_tiles = 0;  // of the part; grid [query_tiles h]
   int threads = 0;
   std::int64_t shared_bytes = 0;   // of one block
   int top_k = 0;                   // K
   int overview_rows = 0;           // A
   int overview_cols = 0;           // B
-  std::int64_t tiles_per_map = 0;  // stored tiles of one head's map
+  std::int64_t tiles_per_map = 0;  // stored tiles of one head's map, of the part
+  int first_tile_column = 0;       // of the part's first row of tiles
   CudaStatisticsBytes bytes;       // of the output's arrays
 };
 
@@ -134,8 +143,9 @@ CudaStatisticsPlan plan_cuda_statistics(const CudaStatisticsInput& input, const 
 // the device does not answer.
 CudaLimits cuda_limits();
 
-// Whether this build has the passes.
-bool built_with_cuda();
+enum class MemoryPlace : std::uint8_t { host, device };
+// Whether the passes of this build read arrays that lie there; a build without CUDA has none.
+bool cuda_passes_read(MemoryPlace place);
 
 // Puts the first pass on `stream` (a cudaStream_t; null is the default stream) and returns: the
 // log-sum-exp of each row's scores, the learned sink among them, −inf where a row sees no key, to
