@@ -71,7 +71,8 @@ RunResult run_layers(Run& run, int first_layer, BlockEntry entry) {
   at::Tensor residual = entry.residual;
   for (int layer = first_layer; layer < end; ++layer) {
     if (layer == n_layers - 1 && stop < 0) narrow_to_reads(run);
-    residual = block(run, layer, entry);
+    residual = at_boundary("layer " + std::to_string(layer) + " of the forward pass",
+                           [&] { return block(run, layer, entry); });
     entry = {.point = LayerPoint::resid_pre, .residual = residual};
   }
   if (end == n_layers && stop < 0) {

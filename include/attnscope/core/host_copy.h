@@ -18,6 +18,7 @@ class HostCopy {
  public:
   // The values on the host, once they are there; a tensor of the CPU is itself. Any thread may ask.
   const at::Tensor& wait() const;
+  std::uint64_t bytes() const { return host_.nbytes(); }
 
  private:
   friend class HostCopies;

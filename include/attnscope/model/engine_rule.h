@@ -5,6 +5,7 @@
 
 #include <c10/core/Device.h>
 
+#include <cstdint>
 #include <string>
 
 #include "attnscope/kernels/attention_spec.h"
