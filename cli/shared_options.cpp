@@ -67,8 +67,8 @@ void add_compute_options(Options& options, ComputeOptions& compute) {
   options.choice({"--dtype", "", "number type of the forward pass"}, compute.dtype);
   options.choice(
       {"--engine", "",
-       "attention: reference (step by step), aten (fused by LibTorch), cpu_tiled (fused, "
-       "with statistics and maps); auto takes the fastest that does what is asked"},
+       "attention: reference (step by step), aten (fused by LibTorch), cpu_tiled and on a GPU cuda "
+       "(fused, with statistics and maps); auto takes the fastest that does what is asked"},
       compute.engine);
   add_threads_option(options, compute.threads);
   options.integer({"--seed", "N", "seed of whatever is random"},

@@ -25,6 +25,7 @@
 #include "attnscope/support/text.h"
 #include "attnscope/support/utf8.h"
 #include "capture_record.h"
+#include "device_memory.h"
 #include "estimate.h"
 #include "prompt_set.h"
 #include "shard_sink.h"
@@ -91,8 +92,13 @@ WriterOptions writer_options(const CapturePlan& plan, const ShardPlan& shard) {
 // Runs the shards of a plan and commits each.
 class ShardRunner {
  public:
-  ShardRunner(RunContext run, const Model& model, ProgressListener* progress)
-      : run_(std::move(run)), model_(model), progress_(progress), start_(Clock::now()) {
+  ShardRunner(RunContext run, const Model& model, const DeviceMemory& memory,
+              ProgressListener* progress)
+      : run_(std::move(run)),
+        model_(model),
+        memory_(memory),
+        progress_(progress),
+        start_(Clock::now()) {
     run_.layer_done = [this] { layer_done(); };
     options_.engine = engine_of(run_.engine);
     options_.logits.at = LogitsAt::none;
@@ -151,12 +157,20 @@ class ShardRunner {
     Taps taps;
     taps.observers.push_back(&sink);
     sink.begin_batch(planned);
-    const RunResult result =
-        at_boundary("forward pass of " + count_of(batch.size(), "prompt") + " of up to " +
-                        count_of(batch.padded_length(), "token"),
-                    [&] { return model_.run(batch, taps, options_); });
+    const RunResult result = run_model(batch, taps, size_of(run_.plan, planned));
     run_.nan_values += result.non_finite_outputs;
     sink.end_batch();
+  }
+
+  RunResult run_model(const Batch& batch, const Taps& taps, BatchSize size) const {
+    try {
+      return at_boundary("forward pass of " + count_of(batch.size(), "prompt") + " of up to " +
+                             count_of(batch.padded_length(), "token"),
+                         [&] { return model_.run(batch, taps, options_); });
+    } catch (const Error& error) {
+      if (run_.device.is_cpu()) throw;
+      memory_.rethrow(error, size);
+    }
   }
 
   std::int64_t tokens_of(const BatchPlan& batch, ShardRange ours) const {
@@ -196,6 +210,7 @@ class ShardRunner {
 
   RunContext run_;
   const Model& model_;
+  const DeviceMemory& memory_;
   ProgressListener* progress_;
   Clock::time_point start_;
   RunOptions options_;
@@ -284,7 +299,7 @@ class CaptureJob {
   void prepare() {
     device_ = parse_device(spec_.compute.device);
     check_free_space(spec_.output.out, result_.plan);
-    engine_ = decide_engine(spec_, checkpoint_.config, result_.plan, device_.str());
+    engine_ = decide_engine(spec_, checkpoint_.config, result_.plan, device_);
     resolved_ = resolve(spec_, result_.plan, engine_.engine, device_.str(), at::get_num_threads());
   }
 
@@ -308,6 +323,9 @@ class CaptureJob {
   }
 
   void run_shards(Output& output, const InputHashes& hashes, std::vector<bool>& computed) {
+    const DeviceMemory device_memory(checkpoint_.config, spec_, result_.plan,
+                                     engine_of(engine_.engine), free_device_memory(device_));
+    device_memory.expect_fits();
     LoadOptions load;
     load.dtype = load_dtype(spec_.compute.dtype);
     load.device = device_;
@@ -329,11 +347,12 @@ class CaptureJob {
                          .spec = spec_,
                          .plan = result_.plan,
                          .engine = engine_.engine,
+                         .device = device_,
                          .pipeline = pipeline,
                          .summary = result_.heads,
                          .nan_values = nan_values,
                          .stop = context_.stop};
-    ShardRunner runner(run, model, context_.progress);
+    ShardRunner runner(run, model, device_memory, context_.progress);
     const ModelInfo model_record = model_info(checkpoint_, hashes);
     RunInfo run_record = run_info(resolved_.compute, resolved_options_json(resolved_));
     run_record.engine_reason = engine_.reason;

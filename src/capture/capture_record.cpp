@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "attnscope/model/engine_rule.h"
 #include "attnscope/spec/spec_json.h"
 #include "estimate.h"
 
@@ -10,15 +11,25 @@ namespace attnscope {
 
 // Statistics of every head are kept, so LibTorch's fused pass is never enough.
 EngineDecision decide_engine(const CaptureSpec& spec, const ModelConfig& config,
-                             const CapturePlan& plan, const std::string& device) {
+                             const CapturePlan& plan, c10::Device device) {
   if (spec.compute.engine != EngineChoice::automatic) return {spec.compute.engine, "asked for"};
-  if (device != "cpu") return {EngineChoice::reference, "tiles are computed on the CPU"};
-  if (keeps(plan, Site::attn_scores)) return {EngineChoice::reference, "scores are wanted"};
-  if (std::any_of(config.layers.begin(), config.layers.end(),
-                  [](const LayerConfig& layer) { return layer.attention.softmax_mix != 1; })) {
-    return {EngineChoice::reference, "the pattern is mixed with a constant"};
+  AttentionDemand demand;
+  demand.device = device;
+  if (spec.compute.dtype == ComputeDType::f64) demand.value = ValueType::f64;
+  for (const EncodedPrompt& prompt : plan.prompts) {
+    demand.longest = std::max(demand.longest, static_cast<std::int64_t>(prompt.size()));
   }
-  return {EngineChoice::cpu_tiled, "statistics are wanted"};
+  demand.statistics = true;
+  demand.top_k = spec.top_k;
+  demand.scores = keeps(plan, Site::attn_scores);
+  demand.maps = demand.scores || keeps(plan, Site::pattern);
+  const Engine tiles = tiles_on(device);
+  for (const LayerConfig& layer : config.layers) {
+    const std::string obstacle = tile_obstacle(tiles, layer.attention, demand);
+    if (!obstacle.empty()) return {EngineChoice::reference, obstacle};
+  }
+  return {tiles == Engine::cuda ? EngineChoice::cuda : EngineChoice::cpu_tiled,
+          "statistics are wanted"};
 }
 
 CaptureSpec resolve(const CaptureSpec& spec, const CapturePlan& plan, EngineChoice engine,

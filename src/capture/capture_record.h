@@ -2,6 +2,8 @@
 // What a capture's file and OUT.json say about the run.
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <string>
 #include <vector>
 
@@ -17,7 +19,7 @@ struct EngineDecision {
   std::string reason;  // "asked for", "statistics are wanted"
 };
 EngineDecision decide_engine(const CaptureSpec& spec, const ModelConfig& config,
-                             const CapturePlan& plan, const std::string& device);
+                             const CapturePlan& plan, c10::Device device);
 
 // The spec with every "auto" replaced by what it became.
 CaptureSpec resolve(const CaptureSpec& spec, const CapturePlan& plan, EngineChoice engine,

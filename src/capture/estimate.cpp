@@ -5,12 +5,19 @@
 
 #include "attnscope/capture/run_choices.h"
 #include "attnscope/kernels/attention_statistics.h"
+#include "attnscope/kernels/cuda_statistics.h"
 #include "attnscope/model/run_options.h"
 #include "capture_record.h"
 #include "pyramid.h"
 
 namespace attnscope {
 namespace {
+
+// Queries whose maps are explicit at once.
+constexpr std::int64_t kQueryBlock = 128;
+
+// Results that wait on the device, one a step; model/deliveries.h.
+constexpr std::int64_t kResultsInFlight = 2;
 
 // Stored bytes ÷ bytes of the values, measured on trained models at 512 tokens.
 constexpr double kRoundedMapRatio = 0.32;
@@ -146,11 +153,25 @@ std::int64_t mlp_positions(const CapturePlan& plan, std::int64_t length) {
   return observed ? length : std::min(length, kMlpPositions);
 }
 
+// What the engine for GPUs holds of one layer: keys and values of each query head, three arrays of
+// doubles of which value norms are made, the sums of the statistics, and two parts of maps.
+std::int64_t cuda_values(const AttentionSpec& a, int top_k, std::int64_t map_heads,
+                         std::int64_t rows, std::int64_t length) {
+  constexpr std::int64_t kMasses = kCudaRowSumCount + 1;  // with the log-sum-exp
+  constexpr std::int64_t kKeyWords = 2 + 3;               // its sum, its norm in both types
+  const std::int64_t heads = std::int64_t{a.n_heads} * a.d_head * (2 + 2 * 3);
+  const std::int64_t sums = a.n_heads * (kMasses + 2 * std::int64_t{top_k} + kKeyWords);
+  const std::int64_t tiles =
+      map_heads * std::min<std::int64_t>(kCudaMapTile, length) * (length + kCudaMapTile);
+  const bool in_blocks = a.softcap != 0 || a.learned_sink;
+  const std::int64_t scores = in_blocks ? 3 * a.n_heads * kQueryBlock * length : 0;
+  return rows * (length * (heads + kResultsInFlight * sums) + kResultsInFlight * tiles + scores);
+}
+
 // What attention itself holds of one layer, in values: blocks of maps, and in tiles the transposed
 // keys, a thread's scores and the sums over keys.
 std::int64_t attention_values(const AttentionSpec& a, Engine engine, std::int64_t map_heads,
                               std::int64_t rows, std::int64_t length) {
-  constexpr std::int64_t kQueryBlock = 128;
   constexpr std::int64_t kMostThreads = 16;
   constexpr std::int64_t kSumsPerKey = 4;
   const std::int64_t block = std::min(kQueryBlock, length) * length;
@@ -160,29 +181,11 @@ std::int64_t attention_values(const AttentionSpec& a, Engine engine, std::int64_
   return rows * length * keys + rows * map_heads * strip + kMostThreads * block / 2;
 }
 
-// Activations that live at once in the largest batch: a few copies of the residual, one layer's
-// projections and MLP, its attention, and the logits where they are kept.
-std::uint64_t activation_bytes(const ModelConfig& config, const CaptureSpec& spec,
-                               const CapturePlan& plan, std::int64_t rows, std::int64_t length) {
-  const Engine engine = engine_of(decide_engine(spec, config, plan, "cpu").engine);
-  const std::int64_t map_heads = most_map_heads(config, plan);
-  std::int64_t widest = 0;
-  for (const LayerConfig& layer : config.layers) {
-    const AttentionSpec& a = layer.attention;
-    const std::int64_t projections = std::int64_t{a.d_head} * (3 * a.n_heads + 2 * a.n_kv_heads);
-    const std::int64_t mlp = std::int64_t{layer.d_mlp} * (config.mlp == MlpKind::gated ? 3 : 2);
-    widest = std::max(
-        {widest, rows * length * projections + attention_values(a, engine, map_heads, rows, length),
-         rows * mlp_positions(plan, length) * mlp});
-  }
-  std::int64_t values = rows * length * 6 * std::int64_t{config.d_model} + widest;
-  if (keeps(plan, Site::logits)) values += rows * length * config.d_vocab_out;
-  return static_cast<std::uint64_t>(values * std::max<std::int64_t>(4, compute_bytes(spec)));
-}
-
 void estimate_memory(const ModelConfig& config, const CaptureSpec& spec, CapturePlan& plan) {
   plan.memory.weights =
       static_cast<std::uint64_t>(weight_count(config) * static_cast<double>(compute_bytes(spec)));
+  // The device is not known here, and a plan must not depend on it.
+  const Engine engine = engine_of(decide_engine(spec, config, plan, c10::kCPU).engine);
   std::uint64_t tile_rows = 0;
   for (const ShardPlan& shard : plan.shards) {
     for (const BatchPlan& batch : shard.batches) {
@@ -192,8 +195,8 @@ void estimate_memory(const ModelConfig& config, const CaptureSpec& spec, Capture
       }
       const auto rows = static_cast<std::int64_t>(batch.prompts.size());
       const auto columns = static_cast<std::int64_t>(length);
-      plan.memory.activations =
-          std::max(plan.memory.activations, activation_bytes(config, spec, plan, rows, columns));
+      plan.memory.activations = std::max(
+          plan.memory.activations, activation_bytes(config, spec, plan, engine, rows, columns));
       for (const HookPlan& hook : plan.hooks) {
         if (!hook.map) continue;
         const MapSpec map = map_spec(config, hook, spec, columns, {});
@@ -210,6 +213,26 @@ void estimate_memory(const ModelConfig& config, const CaptureSpec& spec, Capture
 }
 
 }  // namespace
+
+std::uint64_t activation_bytes(const ModelConfig& config, const CaptureSpec& spec,
+                               const CapturePlan& plan, Engine engine, std::int64_t rows,
+                               std::int64_t length) {
+  const std::int64_t map_heads = most_map_heads(config, plan);
+  std::int64_t widest = 0;
+  for (const LayerConfig& layer : config.layers) {
+    const AttentionSpec& a = layer.attention;
+    const std::int64_t projections = std::int64_t{a.d_head} * (3 * a.n_heads + 2 * a.n_kv_heads);
+    const std::int64_t mlp = std::int64_t{layer.d_mlp} * (config.mlp == MlpKind::gated ? 3 : 2);
+    const std::int64_t attention = engine == Engine::cuda
+                                       ? cuda_values(a, spec.top_k, map_heads, rows, length)
+                                       : attention_values(a, engine, map_heads, rows, length);
+    widest = std::max({widest, rows * length * projections + attention,
+                       rows * mlp_positions(plan, length) * mlp});
+  }
+  std::int64_t values = rows * length * 6 * std::int64_t{config.d_model} + widest;
+  if (keeps(plan, Site::logits)) values += rows * length * config.d_vocab_out;
+  return static_cast<std::uint64_t>(values * std::max<std::int64_t>(4, compute_bytes(spec)));
+}
 
 bool keeps(const CapturePlan& plan, Site site) {
   return std::any_of(plan.hooks.begin(), plan.hooks.end(),

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "attnscope/capture/capture_plan.h"
+#include "attnscope/model/run_options.h"
 
 namespace attnscope {
 
@@ -31,6 +32,13 @@ std::uint64_t hook_bytes(const ModelConfig& config, const HookPlan& hook, const 
 // The plan's prompts, positions, hooks and tables must be chosen.
 std::uint64_t prompt_bytes(const ModelConfig& config, const CaptureSpec& spec,
                            const CapturePlan& plan, std::size_t prompt);
+
+// Activations that live at once in a batch of `rows` prompts of `length` tokens: a few copies of
+// the residual, one layer's projections and MLP, its attention, and the logits where they are kept.
+// The plan's hooks must be chosen.
+std::uint64_t activation_bytes(const ModelConfig& config, const CaptureSpec& spec,
+                               const CapturePlan& plan, Engine engine, std::int64_t rows,
+                               std::int64_t length);
 
 // Fills tokens, flop, sites, disk_bytes and memory of a plan that is complete otherwise.
 void estimate(const ModelConfig& config, const CaptureSpec& spec, CapturePlan& plan);

@@ -26,6 +26,8 @@ Engine engine_of(EngineChoice choice) {
       return Engine::aten;
     case EngineChoice::cpu_tiled:
       return Engine::cpu_tiled;
+    case EngineChoice::cuda:
+      return Engine::cuda;
     case EngineChoice::automatic:
       break;
   }

@@ -15,9 +15,8 @@ namespace attnscope {
 namespace {
 
 // Only f32 and f64 are stored; narrower runs are widened.
-at::Tensor to_stored(const at::Tensor& value) {
-  const bool wide = value.scalar_type() == at::kDouble;
-  return value.to(at::kCPU).to(wide ? at::kDouble : at::kFloat);
+at::Tensor in_stored_type(const at::Tensor& value) {
+  return value.to(value.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
 }
 
 // A plain loop: an operator of ATen would start threads of its own on the writer thread.
@@ -95,6 +94,7 @@ ShardSink::ShardSink(const RunContext& run, const ShardPlan& shard, CaptureWrite
     : run_(run),
       shard_(shard),
       writer_(writer),
+      copies_(run.device),
       first_(static_cast<int>(shard.range.first)),
       in_order_(run.plan.layout == FileLayout::packed),
       prompts_(static_cast<std::size_t>(shard.range.count)) {}
@@ -195,7 +195,7 @@ Want ShardSink::want(HookId hook) const {
   return want;
 }
 
-at::Tensor ShardSink::stored_part(const HookPlan& hook, const at::Tensor& value, int prompt) const {
+HostCopy ShardSink::stored_part(const HookPlan& hook, const at::Tensor& value, int prompt) const {
   at::Tensor part = value;
   const std::vector<int>& positions = run_.plan.positions[static_cast<std::size_t>(prompt)];
   const auto select = [&part](int dim, const std::vector<int>& which) {
@@ -205,9 +205,9 @@ at::Tensor ShardSink::stored_part(const HookPlan& hook, const at::Tensor& value,
   };
   select(0, positions);
   select(1, hook.heads);
-  const at::Tensor stored = to_stored(part).contiguous();
+  const at::Tensor stored = in_stored_type(part).contiguous();
   // The runtime may use the memory of `value` again.
-  return stored.is_alias_of(value) ? stored.clone() : stored;
+  return copies_.start(stored.is_alias_of(value) ? stored.clone() : stored);
 }
 
 void ShardSink::on_value(HookId hook, const at::Tensor& value, const Batch& batch) {
@@ -216,19 +216,20 @@ void ShardSink::on_value(HookId hook, const at::Tensor& value, const Batch& batc
   for (int row = 0; row < batch.size(); ++row) {
     const int prompt = planned(row);
     if (!is_ours(prompt)) continue;
-    at::Tensor stored = stored_part(plan, unpadded(value, batch, row), prompt);
+    HostCopy stored = stored_part(plan, unpadded(value, batch, row), prompt);
     Subset subset;
     subset.heads.assign(plan.heads.begin(), plan.heads.end());
     const std::vector<int>& positions = run_.plan.positions[static_cast<std::size_t>(prompt)];
     auto& kept =
         position_axis(hook.site) == PositionAxis::key ? subset.k_positions : subset.q_positions;
     kept.assign(positions.begin(), positions.end());
-    const auto bytes = static_cast<std::uint64_t>(stored.nbytes());
+    const std::uint64_t bytes = stored.bytes();
     deliver(prompt, bytes,
             [&writer = writer_, &nan = run_.nan_values, file_prompt = in_file(prompt), hook,
              stored = std::move(stored), subset = std::move(subset)] {
-              nan += count_nan(stored);
-              writer.write_site(file_prompt, hook, view_of(stored), subset);
+              const at::Tensor& values = stored.wait();
+              nan += count_nan(values);
+              writer.write_site(file_prompt, hook, view_of(values), subset);
             });
   }
 }
@@ -237,7 +238,7 @@ void ShardSink::on_map_rows(HookId hook, const MapRows& rows, const Batch& batch
   check_stop(run_.stop);
   const HookPlan& plan = *find(hook);
   const ResultPath path{run_.pipeline, writer_, run_.nan_values};
-  const at::Tensor values = to_stored(rows.values);
+  const at::Tensor values = in_stored_type(rows.values.to(at::kCPU));
   for (int row = 0; row < batch.size(); ++row) {
     const RowSpan span = batch.rows[static_cast<std::size_t>(row)];
     const int prompt = planned(row);

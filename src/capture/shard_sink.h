@@ -12,6 +12,7 @@
 
 #include "attnscope/capture/capture_plan.h"
 #include "attnscope/capture/head_summary.h"
+#include "attnscope/core/host_copy.h"
 #include "attnscope/core/taps.h"
 #include "map_assembler.h"
 
@@ -23,6 +24,7 @@ struct RunContext {
   const CaptureSpec& spec;
   const CapturePlan& plan;
   EngineChoice engine;
+  c10::Device device;  // of the model
   WritePipeline& pipeline;
   HeadSummary& summary;
   std::atomic<std::int64_t>& nan_values;
@@ -69,7 +71,8 @@ class ShardSink : public Observer {
   int in_file(int prompt) const { return prompt - first_; }
   PromptState& state(int prompt) { return prompts_[static_cast<std::size_t>(in_file(prompt))]; }
   const HookPlan* find(HookId hook) const;
-  at::Tensor stored_part(const HookPlan& hook, const at::Tensor& value, int prompt) const;
+  // What is stored of `value` [t …], a row without pads, on its way to the host.
+  HostCopy stored_part(const HookPlan& hook, const at::Tensor& value, int prompt) const;
   // Hands a site's values over now, or keeps them until their prompt's turn: the packed layout is
   // written prompt by prompt.
   void deliver(int prompt, std::uint64_t bytes, WritePipeline::Write write);
@@ -79,6 +82,7 @@ class ShardSink : public Observer {
   RunContext run_;
   const ShardPlan& shard_;
   CaptureWriter& writer_;
+  HostCopies copies_;
   int first_;
   bool in_order_;  // packed: results go out prompt by prompt
   std::vector<PromptState> prompts_;

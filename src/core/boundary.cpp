@@ -11,7 +11,8 @@ bool is_out_of_memory(const c10::Error& error) {
   if (dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr) return true;
   const std::string text = error.what_without_backtrace();
   return text.find("can't allocate memory") != std::string::npos ||
-         text.find("not enough memory") != std::string::npos;
+         text.find("not enough memory") != std::string::npos ||
+         text.find("out of memory") != std::string::npos;  // the driver's, of pinned memory
 }
 
 std::string first_line(const std::string& text) {

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <c10/core/CachingDeviceAllocator.h>
 #include <malloc.h>
 
 #include <latch>
@@ -99,6 +100,12 @@ c10::Device parse_device(std::string_view text) {
                .expected = "auto, cpu, cuda or cuda:N"});
 }
 
+std::optional<FreeMemory> free_device_memory(c10::Device device) {
+  if (device.is_cpu()) return std::nullopt;
+  const auto [free, total] = c10::getDeviceAllocator(device.type())->getMemoryInfo(device.index());
+  return FreeMemory{free, "of " + format_bytes(total) + " of " + device.str()};
+}
+
 std::string describe_gpus() {
   const int count = visible_gpus();
   if (count > 0) return count_of(static_cast<std::uint64_t>(count), "CUDA GPU");
@@ -114,6 +121,9 @@ void set_up_process(const ProcessOptions& options) {
   constexpr int kKept = 1 << 30;
   mallopt(M_MMAP_THRESHOLD, kLargestReused);
   mallopt(M_TRIM_THRESHOLD, kKept);
+  // Products of float32 on a GPU are not rounded to 10 bits.
+  at::globalContext().setFloat32MatmulPrecision("highest");
+  at::globalContext().setAllowTF32CuDNN(false);
   start_compute_threads(options.threads > 0 ? options.threads : std::max(cores, 1));
 }
 

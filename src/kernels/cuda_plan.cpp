@@ -12,9 +12,6 @@
 namespace attnscope {
 namespace {
 
-// Weights of a column add up to less than 2^63 units.
-constexpr int kMaxQueries = 1 << 22;
-
 [[noreturn]] void misuse(std::string what, std::string expected, std::string got) {
   throw Error(ErrorKind::internal, "KE10",
               {.where = "attention statistics on CUDA",
@@ -23,17 +20,28 @@ constexpr int kMaxQueries = 1 << 22;
                .got = std::move(got)});
 }
 
+int end_of_part(const CudaStatisticsInput& input) {
+  return input.q_end < 0 ? input.n_queries : input.q_end;
+}
+
 void check_sizes(const CudaStatisticsInput& input) {
   const AttentionSpec& spec = *input.spec;
   if (spec.n_heads < 1 || spec.n_kv_heads < 1 || spec.n_heads % spec.n_kv_heads != 0 ||
-      spec.d_head < 1 || input.n_queries < 1 || input.n_keys < 1 || input.n_queries > kMaxQueries ||
-      input.n_keys > kMaxQueries) {
+      spec.d_head < 1 || input.n_queries < 1 || input.n_keys < 1 ||
+      input.n_queries > kCudaMaxQueries || input.n_keys > kCudaMaxQueries) {
     misuse("the sizes of a layer",
-           "query heads a multiple of kv heads, and at most " + std::to_string(kMaxQueries) +
+           "query heads a multiple of kv heads, and at most " + std::to_string(kCudaMaxQueries) +
                " queries and keys",
            std::to_string(spec.n_heads) + " and " + std::to_string(spec.n_kv_heads) + " heads of " +
                std::to_string(spec.d_head) + ", " + std::to_string(input.n_queries) + " queries, " +
                std::to_string(input.n_keys) + " keys");
+  }
+  const int end = end_of_part(input);
+  if (input.q_begin < 0 || input.q_begin % cuda::kMapTile != 0 || input.q_begin >= end ||
+      end > input.n_queries || (end < input.n_queries && end % cuda::kMapTile != 0)) {
+    misuse("the queries of a launch",
+           "a range of them, cut at multiples of " + std::to_string(cuda::kMapTile),
+           std::to_string(input.q_begin) + " to " + std::to_string(end));
   }
   if (input.top_k < 1 || input.top_k > kCudaMaxTopK) {
     misuse("top-k", "1 to " + std::to_string(kCudaMaxTopK), std::to_string(input.top_k));
@@ -65,13 +73,18 @@ void require_array(const char* name, const void* array, bool needed) {
   if (needed && array == nullptr) misuse(name, "an array on the device", "none");
 }
 
-void check_arrays(const CudaStatisticsInput& input, const CudaMaps& maps,
-                  const CudaStatisticsOutput& output) {
+// What scores are made of.
+void check_score_arrays(const CudaStatisticsInput& input) {
   require_array("q", input.q.data, true);
   require_array("k", input.k.data, true);
-  require_array("lse", input.lse, true);
   require_array("learned sink logits", input.sink, input.spec->learned_sink);
   require_array("distance bias", input.distance_bias, input.spec->alibi);
+}
+
+void check_arrays(const CudaStatisticsInput& input, const CudaMaps& maps,
+                  const CudaStatisticsOutput& output) {
+  check_score_arrays(input);
+  require_array("lse", input.lse, true);
   require_array("the chain of equal ids", input.previous_same, !input.cross);
   require_array("the places of maps", maps.slot, maps.n_maps > 0);
   require_array("tiles of maps", maps.tiles, maps.n_maps > 0);
@@ -195,10 +208,26 @@ cuda::StatisticsParams sizes_of(const CudaStatisticsInput& input, const CudaMaps
   p.softcap = static_cast<float>(spec.softcap);
   p.overview_rows = std::min(kOverviewSide, input.n_queries);
   p.overview_cols = std::min(kOverviewSide, input.n_keys);
-  p.tiles_per_map = cuda::map_tiles_before(p, cuda::pieces(input.n_queries, cuda::kMapTile));
+  const int end = end_of_part(input);
+  p.first_tile = input.q_begin / cuda::kTile;
+  p.query_tiles = cuda::pieces(end - input.q_begin, cuda::kTile);
+  p.tiles_before = cuda::map_tiles_before(p, input.q_begin / cuda::kMapTile);
+  p.tiles_per_map = cuda::map_tiles_before(p, cuda::pieces(end, cuda::kMapTile)) - p.tiles_before;
   p.shared =
       layout_of(input, p.top_k, rows_of_cells(input.n_queries, p.overview_rows) * p.overview_cols);
   return p;
+}
+
+void set_score_arrays(const CudaStatisticsInput& input, cuda::StatisticsParams& p) {
+  p.q = vectors_of(input.q, input.value);
+  p.k = vectors_of(input.k, input.value);
+  p.vector_copies =
+      in_sixteens(p.q) && in_sixteens(p.k) && p.d_head * value_bytes(input.value) % 16 == 0;
+  p.lse_stride = input.lse_stride;
+  p.sink = input.spec->learned_sink ? input.sink : nullptr;
+  p.bias = input.distance_bias;
+  p.bias_stride = input.bias_stride;
+  p.bias_zero = input.bias_zero;
 }
 
 }  // namespace
@@ -209,20 +238,26 @@ StatisticsParams make_params(const CudaStatisticsInput& input, const CudaMaps& m
                              const CudaStatisticsOutput& output) {
   StatisticsParams p = sizes_of(input, maps);
   check_arrays(input, maps, output);
-  p.q = vectors_of(input.q, input.value);
-  p.k = vectors_of(input.k, input.value);
-  p.vector_copies =
-      in_sixteens(p.q) && in_sixteens(p.k) && p.d_head * value_bytes(input.value) % 16 == 0;
+  set_score_arrays(input, p);
   p.lse = input.lse;
-  p.lse_stride = input.lse_stride;
-  p.sink = input.spec->learned_sink ? input.sink : nullptr;
-  p.bias = input.distance_bias;
-  p.bias_stride = input.bias_stride;
-  p.bias_zero = input.bias_zero;
   p.previous_same = input.previous_same;
   p.out = output;
   p.maps = maps;
   if (maps.n_maps == 0) p.maps.slot = nullptr;
+  return p;
+}
+
+StatisticsParams make_lse_params(const CudaStatisticsInput& input, float* lse) {
+  CudaStatisticsInput whole = input;
+  whole.q_begin = 0;
+  whole.q_end = -1;
+  StatisticsParams p = sizes_of(whole, {});
+  check_score_arrays(input);
+  require_array("the log-sum-exps", lse, true);
+  set_score_arrays(input, p);
+  p.lse_out = lse;
+  // It keeps no top keys and no overview.
+  p.shared = layout_of(input, 0, 0);
   return p;
 }
 
@@ -232,13 +267,14 @@ CudaStatisticsPlan plan_cuda_statistics(const CudaStatisticsInput& input, const 
                                         const CudaLimits& limits) {
   const cuda::StatisticsParams p = sizes_of(input, maps);
   CudaStatisticsPlan plan;
-  plan.query_tiles = cuda::pieces(input.n_queries, cuda::kTile);
+  plan.query_tiles = p.query_tiles;
   plan.threads = cuda::kThreads;
   plan.shared_bytes = p.shared.bytes;
   plan.top_k = p.top_k;
   plan.overview_rows = p.overview_rows;
   plan.overview_cols = p.overview_cols;
   plan.tiles_per_map = p.tiles_per_map;
+  plan.first_tile_column = cuda::map_columns(p, input.q_begin / cuda::kMapTile).begin;
   plan.bytes = bytes_of(p, maps);
   check_limits(plan, maps, limits);
   return plan;

@@ -1,5 +1,5 @@
-// The statistics pass on a CUDA device: what a block is there, and the launch. The work itself is
-// cuda_statistics_body.h, which the tests also run on the host.
+// The passes on a CUDA device: what a block is there, and the launches. The work itself is
+// cuda_lse_body.h and cuda_statistics_body.h, which the tests also run on the host.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -9,6 +9,7 @@
 
 #include "attnscope/kernels/cuda_statistics.h"
 #include "attnscope/support/error.h"
+#include "cuda_lse_body.h"
 #include "cuda_scalar_product.h"
 #include "cuda_statistics_body.h"
 
@@ -25,6 +26,7 @@ class DeviceBlock {
   ATTNSCOPE_DEVICE void sync(Sync) const { __syncthreads(); }
 
   ATTNSCOPE_DEVICE static float exp(float x) { return __expf(x); }
+  ATTNSCOPE_DEVICE static float log(float x) { return logf(x); }
   ATTNSCOPE_DEVICE static float tanh(float x) { return tanhf(x); }
 
   // Without waiting for the data; `shared` and `global` are multiples of 16 bytes.
@@ -98,6 +100,14 @@ class TensorCoreProduct {
 
 template <class Product>
 __global__ void __launch_bounds__(kThreads, 4)
+    lse_kernel(__grid_constant__ const StatisticsParams params) {
+  extern __shared__ __align__(128) unsigned char shared[];
+  DeviceBlock block;
+  LsePass<DeviceBlock, Product>(block, params, shared).run();
+}
+
+template <class Product>
+__global__ void __launch_bounds__(kThreads, 4)
     statistics_kernel(__grid_constant__ const StatisticsParams params) {
   extern __shared__ __align__(128) unsigned char shared[];
   DeviceBlock block;
@@ -122,16 +132,37 @@ int shared_bytes_of_a_block() {
   return bytes;
 }
 
-template <class Product>
-void launch(const StatisticsParams& params, cudaStream_t stream) {
-  check(cudaFuncSetAttribute(statistics_kernel<Product>,
-                             cudaFuncAttributeMaxDynamicSharedMemorySize, params.shared.bytes),
+using Kernel = void (*)(StatisticsParams);
+
+void launch(Kernel kernel, const StatisticsParams& params, cudaStream_t stream) {
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             params.shared.bytes),
         "the shared memory of a block");
-  const dim3 grid(static_cast<unsigned>(pieces(params.n_queries, kTile)),
-                  static_cast<unsigned>(params.n_heads));
-  statistics_kernel<Product>
-      <<<grid, kThreads, static_cast<std::size_t>(params.shared.bytes), stream>>>(params);
+  const dim3 grid(static_cast<unsigned>(params.query_tiles), static_cast<unsigned>(params.n_heads));
+  kernel<<<grid, kThreads, static_cast<std::size_t>(params.shared.bytes), stream>>>(params);
   check(cudaGetLastError(), "the launch of attention statistics");
+}
+
+struct Kernels {
+  Kernel lse;
+  Kernel statistics;
+};
+
+template <class Product>
+constexpr Kernels kernels() {
+  return {lse_kernel<Product>, statistics_kernel<Product>};
+}
+
+Kernels kernels_of(CudaValue value) {
+  switch (value) {
+    case CudaValue::f16:
+      return kernels<TensorCoreProduct<__half>>();
+    case CudaValue::bf16:
+      return kernels<TensorCoreProduct<__nv_bfloat16>>();
+    case CudaValue::f32:
+      break;
+  }
+  return kernels<ScalarProduct<Float32>>();
 }
 
 void clear(void* array, std::int64_t bytes, cudaStream_t stream) {
@@ -150,6 +181,15 @@ CudaLimits cuda_limits() {
   return {shared_bytes, static_cast<std::int64_t>(free)};
 }
 
+bool cuda_passes_read(MemoryPlace place) {
+  return place == MemoryPlace::device;
+}
+
+void launch_cuda_lse(const CudaStatisticsInput& input, float* lse, void* stream) {
+  cuda::launch(cuda::kernels_of(input.value).lse, cuda::make_lse_params(input, lse),
+               static_cast<cudaStream_t>(stream));
+}
+
 void launch_cuda_statistics(const CudaStatisticsInput& input, const CudaMaps& maps,
                             const CudaStatisticsOutput& output, void* stream) {
   const cuda::StatisticsParams params = cuda::make_params(input, maps, output);
@@ -157,17 +197,12 @@ void launch_cuda_statistics(const CudaStatisticsInput& input, const CudaMaps& ma
   const CudaLimits limits = {cuda::shared_bytes_of_a_block(), INT64_MAX};
   const CudaStatisticsBytes bytes = plan_cuda_statistics(input, maps, limits).bytes;
   const auto queue = static_cast<cudaStream_t>(stream);
-  cuda::clear(output.key_sum, bytes.key_sum, queue);
-  cuda::clear(output.overview, bytes.overview, queue);
-  cuda::clear(maps.tiles, bytes.tiles, queue);
-  switch (input.value) {
-    case CudaValue::f32:
-      return cuda::launch<cuda::ScalarProduct<cuda::Float32>>(params, queue);
-    case CudaValue::f16:
-      return cuda::launch<cuda::TensorCoreProduct<__half>>(params, queue);
-    case CudaValue::bf16:
-      return cuda::launch<cuda::TensorCoreProduct<__nv_bfloat16>>(params, queue);
+  if (input.q_begin == 0) {
+    cuda::clear(output.key_sum, bytes.key_sum, queue);
+    cuda::clear(output.overview, bytes.overview, queue);
   }
+  cuda::clear(maps.tiles, bytes.tiles, queue);
+  cuda::launch(cuda::kernels_of(input.value).statistics, params, queue);
 }
 
 }  // namespace attnscope

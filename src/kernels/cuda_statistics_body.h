@@ -1,8 +1,6 @@
 // File: cuda_statistics_body.h
-// The statistics pass of one block: 64 queries of one head against all keys that they see, in tiles
-// of 64 keys, from the last tile to the first (most heads look near, so the top keys come early).
-// C++17, without CUDA's own words: `Block` says which thread this is, waits for the others, copies
-// and adds; `Product` multiplies. The device gives both, and so do the tests on the host.
+// The statistics pass of one block (cuda_tile_scores.h). It begins with the last tile because most
+// heads look near, so that the top keys come early. C++17.
 //
 // A tile goes through three phases with a sync between them:
 //   1. all threads: scores of the tile, slice by slice of d
@@ -10,59 +8,38 @@
 //   3. two threads a column: key sums, largest weights; masses at chosen keys; stored maps
 #pragma once
 
-#include "cuda_bits.h"
-#include "cuda_statistics_params.h"
+#include "cuda_tile_scores.h"
 
 namespace attnscope::cuda {
 
-// Where a block waits for all of its threads, and what for.
-enum class Sync : int {
-  slice,     // the slice that comes next is there, and the one before it may be overwritten
-  scores,    // the tile's scores are whole
-  weights,   // the tile's weights are whole
-  finished,  // all tiles are done: lists, sums and cells of all threads
-};
-inline constexpr int kSyncCount = static_cast<int>(Sync::finished) + 1;
-
-enum class Visible : std::uint8_t { all, some };
-
 template <class Block, class Product>
-class StatisticsPass {
- public:
-  using Stored = typename Product::Stored;
+class StatisticsPass : private TileScores<Block, Product> {
+  using Base = TileScores<Block, Product>;
 
+ public:
   ATTNSCOPE_DEVICE StatisticsPass(Block& block, const StatisticsParams& params,
                                   unsigned char* shared)
-      : block_(block),
-        p_(params),
-        shared_(shared),
-        thread_(block.thread()),
-        head_(block.head()),
-        first_query_(block.query_tile() * kTile),
-        row_(thread_ / 2),
-        half_(thread_ % 2),
-        query_(first_query_ + row_),
-        is_row_(query_ < params.n_queries) {}
+      : Base(block, params, shared) {}
 
   ATTNSCOPE_DEVICE void run() {
-    const int last_query = smaller(first_query_ + kTile, p_.n_queries) - 1;
-    const int first_tile = visible_keys(p_, first_query_).begin / kTile;
-    const int end_tile = pieces(visible_keys(p_, last_query).end, kTile);
+    const Span tiles = this->tiles();
     begin_row();
     clear_cells();
-    load_queries();
-    load_keys((end_tile - 1) * kTile, 0, 0);
+    this->load_queries();
+    this->load_keys((tiles.end - 1) * kTile, 0, 0);
     int step = 0;
-    for (int tile = end_tile - 1; tile >= first_tile; --tile) {
-      make_scores(tile, first_tile, step);
+    for (int tile = tiles.end - 1; tile >= tiles.begin; --tile) {
       const int first_key = tile * kTile;
-      if (sees_all(first_key, last_query)) {
+      this->multiply_tile(tile, tiles.begin, step);
+      load_chain(first_key);
+      block_.sync(Sync::scores);
+      if (this->sees_all(first_key)) {
         reduce_rows<Visible::all>(first_key);
       } else {
         reduce_rows<Visible::some>(first_key);
       }
       block_.sync(Sync::weights);
-      reduce_columns(first_key, last_query);
+      reduce_columns(first_key);
       add_chosen_keys(first_key);
       store_map(first_key);
     }
@@ -73,80 +50,9 @@ class StatisticsPass {
   }
 
  private:
-  template <class T>
-  ATTNSCOPE_DEVICE T* at(std::int32_t offset) const {
-    return reinterpret_cast<T*>(shared_ + offset);
-  }
-  ATTNSCOPE_DEVICE float* scores() const { return at<float>(p_.shared.scores); }
-  ATTNSCOPE_DEVICE Stored* query_slice(int slice) const {
-    return at<Stored>(p_.shared.q + slice * kSliceTileBytes);
-  }
-  ATTNSCOPE_DEVICE Stored* key_slice(int buffer) const {
-    return at<Stored>(p_.shared.k + buffer * kSliceTileBytes);
-  }
-  ATTNSCOPE_DEVICE int n_slices() const { return pieces(p_.d_head, Product::kDepth); }
-
-  // --- Phase 1: scores ---
-
-  // Rows first_row … of `heads` [position d] into a slice [64 kDepth]; 0 where there are none.
-  ATTNSCOPE_DEVICE void load_slice(const Vectors& vectors, int head, int first_row, int n_rows,
-                                   int slice, Stored* to) {
-    const unsigned char* const from = vectors.data + head * vectors.head_stride;
-    const int depth = slice * Product::kDepth;
-    if (p_.vector_copies) {
-      constexpr int kChunks = kSliceBytes / 16;
-      constexpr int kPerChunk = 16 / static_cast<int>(sizeof(Stored));
-      for (int e = thread_; e < kTile * kChunks; e += kThreads) {
-        const int row = e / kChunks, d = e % kChunks * kPerChunk;
-        Stored* const place = to + row * Product::kPitch + d;
-        if (first_row + row < n_rows && depth + d < p_.d_head) {
-          block_.copy16(place, from + (first_row + row) * vectors.position_stride +
-                                   (depth + d) * static_cast<int>(sizeof(Stored)));
-        } else {
-          for (int i = 0; i < kPerChunk; ++i) place[i] = Stored{};
-        }
-      }
-      return;
-    }
-    for (int e = thread_; e < kTile * Product::kDepth; e += kThreads) {
-      const int row = e / Product::kDepth, d = e % Product::kDepth;
-      Stored value{};
-      if (first_row + row < n_rows && depth + d < p_.d_head) {
-        value = reinterpret_cast<const Stored*>(from + (first_row + row) *
-                                                           vectors.position_stride)[depth + d];
-      }
-      to[row * Product::kPitch + d] = value;
-    }
-  }
-
-  ATTNSCOPE_DEVICE void load_queries() {
-    for (int s = 0; s < n_slices(); ++s) {
-      load_slice(p_.q, head_, first_query_, p_.n_queries, s, query_slice(s));
-    }
-  }
-
-  ATTNSCOPE_DEVICE void load_keys(int first_key, int slice, int buffer) {
-    load_slice(p_.k, head_ / p_.heads_per_kv, first_key, p_.n_keys, slice, key_slice(buffer));
-  }
-
-  // q·k of the tile. While one slice of keys is multiplied the next one is on its way.
-  ATTNSCOPE_DEVICE void make_scores(int tile, int first_tile, int& step) {
-    Product product;
-    product.clear();
-    for (int s = 0; s < n_slices(); ++s, ++step) {
-      block_.wait_for_copies();
-      block_.sync(Sync::slice);
-      if (s + 1 < n_slices()) {
-        load_keys(tile * kTile, s + 1, (step + 1) % 2);
-      } else if (tile > first_tile) {
-        load_keys((tile - 1) * kTile, 0, (step + 1) % 2);
-      }
-      product.add(thread_, query_slice(s), key_slice(step % 2));
-    }
-    product.store(thread_, scores());
-    load_chain(tile * kTile);
-    block_.sync(Sync::scores);
-  }
+  using Base::block_, Base::p_, Base::thread_, Base::head_, Base::first_query_;
+  using Base::row_, Base::half_, Base::query_, Base::is_row_;
+  using Base::scores, Base::score_of, Base::last_query;
 
   // --- Phase 2: rows ---
 
@@ -160,13 +66,6 @@ class StatisticsPass {
     if (is_row_ && !p_.cross) match_ = p_.previous_same[query_];
     chosen_[0] = half_ == 0 ? query_ : query_ - 1;
     chosen_[1] = half_ == 0 ? query_ + 1 : 0;
-  }
-
-  // The tile has all of its queries, and each sees every key of it.
-  ATTNSCOPE_DEVICE bool sees_all(int first_key, int last_query) const {
-    return last_query == first_query_ + kTile - 1 &&
-           visible_keys(p_, first_query_).end >= first_key + kTile &&
-           visible_keys(p_, last_query).begin <= first_key;
   }
 
   // Scores of this thread's half of its row become weights. The halves take turns of 16 keys, so
@@ -205,20 +104,11 @@ class StatisticsPass {
     distance_ += static_cast<double>(distance);
   }
 
-  ATTNSCOPE_DEVICE float score_of(float product, int key) const {
-    float score = product * p_.scale;
-    if (p_.softcap > 0) score = p_.softcap * Block::tanh(score / p_.softcap);
-    if (p_.bias != nullptr) {
-      score += p_.bias[head_ * p_.bias_stride + (key - query_) + p_.bias_zero];
-    }
-    return score;
-  }
-
   ATTNSCOPE_DEVICE float& top_value(int place) {
-    return at<float>(p_.shared.top_value)[place * kThreads + thread_];
+    return this->template at<float>(p_.shared.top_value)[place * kThreads + thread_];
   }
   ATTNSCOPE_DEVICE std::int32_t& top_index(int place) {
-    return at<std::int32_t>(p_.shared.top_index)[place * kThreads + thread_];
+    return this->template at<std::int32_t>(p_.shared.top_index)[place * kThreads + thread_];
   }
 
   // Enters a score that is not below bar_, the last of a full list. A thread meets its keys in
@@ -238,7 +128,7 @@ class StatisticsPass {
   // --- Phase 3: columns, chosen keys, maps ---
 
   // Sums of 32 rows in their order, then integers.
-  ATTNSCOPE_DEVICE void reduce_columns(int first_key, int last_query) {
+  ATTNSCOPE_DEVICE void reduce_columns(int first_key) {
     const int column = thread_ % kTile, first_row = thread_ / kTile * 32;
     const int key = first_key + column;
     if (key >= p_.n_keys) return;
@@ -247,7 +137,7 @@ class StatisticsPass {
     for (int r = first_row; r < first_row + 32; ++r) sum += weights[r * kScorePitch];
     add_to_key(key, sum);
 
-    const int end_row = smaller(first_row + 32, last_query + 1 - first_query_);
+    const int end_row = smaller(first_row + 32, last_query() + 1 - first_query_);
     if (first_row >= end_row) return;
     const int first_cell = cells_of(first_query_, p_.overview_rows, p_.n_queries).begin;
     const Span columns = cells_of(key, p_.overview_cols, p_.n_keys);
@@ -285,7 +175,7 @@ class StatisticsPass {
     const int key = first_key - 1 + thread_;
     std::int32_t previous = -1;
     if (key >= 0 && key < p_.n_keys) previous = p_.previous_same[key];
-    at<std::int32_t>(p_.shared.chain)[thread_] = previous;
+    this->template at<std::int32_t>(p_.shared.chain)[thread_] = previous;
   }
 
   // Mass on keys that follow from the query alone. The first thread of a row walks along the
@@ -299,7 +189,7 @@ class StatisticsPass {
       if (column >= 0 && column < kTile) chosen_mass_[s] = weights[column];
     }
     if (p_.cross) return;
-    const std::int32_t* const chain = at<std::int32_t>(p_.shared.chain);
+    const std::int32_t* const chain = this->template at<std::int32_t>(p_.shared.chain);
     while (match_ >= 0 && match_ + half_ >= first_key) {
       const int column = match_ + half_ - first_key;
       if (match_ + half_ < query_) matched_ += static_cast<double>(weights[column]);
@@ -314,8 +204,8 @@ class StatisticsPass {
     if (slot < 0) return;
     const int tile_row = first_query_ / kMapTile, tile_column = first_key / kMapTile;
     const int height = smaller(kMapTile, p_.n_queries), width = smaller(kMapTile, p_.n_keys);
-    const std::int64_t tile = slot * p_.tiles_per_map + map_tiles_before(p_, tile_row) +
-                              tile_column - map_columns(p_, tile_row).begin;
+    const std::int64_t tile = slot * p_.tiles_per_map + map_tiles_before(p_, tile_row) -
+                              p_.tiles_before + tile_column - map_columns(p_, tile_row).begin;
     const std::int64_t origin =
         (tile * height + first_query_ % kMapTile) * width + first_key % kMapTile;
     const int n_rows = smaller(kTile, p_.n_queries - first_query_);
@@ -339,7 +229,9 @@ class StatisticsPass {
 
   // --- End ---
 
-  ATTNSCOPE_DEVICE std::uint32_t* cells() const { return at<std::uint32_t>(p_.shared.cells); }
+  ATTNSCOPE_DEVICE std::uint32_t* cells() const {
+    return this->template at<std::uint32_t>(p_.shared.cells);
+  }
 
   ATTNSCOPE_DEVICE void clear_cells() {
     for (int e = thread_; e < p_.shared.cell_count; e += kThreads) cells()[e] = 0;
@@ -355,7 +247,9 @@ class StatisticsPass {
     }
   }
 
-  ATTNSCOPE_DEVICE double* partial() const { return at<double>(p_.shared.partial) + row_ * 3; }
+  ATTNSCOPE_DEVICE double* partial() const {
+    return this->template at<double>(p_.shared.partial) + row_ * 3;
+  }
 
   ATTNSCOPE_DEVICE void give_partial_sums() {
     partial()[0] = entropy_;
@@ -398,8 +292,9 @@ class StatisticsPass {
 
   // Merges the lists of the row's two threads.
   ATTNSCOPE_DEVICE void store_top_keys(bool has_mass) {
-    const float* const value = at<float>(p_.shared.top_value) + thread_;
-    const std::int32_t* const index = at<std::int32_t>(p_.shared.top_index) + thread_;
+    const float* const value = this->template at<float>(p_.shared.top_value) + thread_;
+    const std::int32_t* const index =
+        this->template at<std::int32_t>(p_.shared.top_index) + thread_;
     const std::int64_t row = static_cast<std::int64_t>(head_) * p_.n_queries + query_;
     int mine = 0, other = 0;
     for (int place = 0; place < p_.top_k; ++place) {
@@ -417,14 +312,7 @@ class StatisticsPass {
     }
   }
 
-  Block& block_;
-  const StatisticsParams& p_;
-  unsigned char* shared_;
-  int thread_, head_, first_query_;
-
-  // The row that this thread has one half of.
-  int row_, half_, query_;
-  bool is_row_;
+  // Of the row that this thread has one half of.
   float lse_ = 0;
   double entropy_ = 0, square_ = 0, distance_ = 0, matched_ = 0;
   int match_ = -1;  // the next earlier key with the query's id

@@ -26,7 +26,8 @@ namespace attnscope::cuda {
 
 inline constexpr int kTile = 64;  // queries and keys of a tile of scores
 inline constexpr int kThreads = 128;
-inline constexpr int kMapTile = 256;  // side of a stored tile, a multiple of kTile
+inline constexpr int kMapTile = kCudaMapTile;
+static_assert(kMapTile % kTile == 0);
 
 // Vectors are multiplied in slices of 128 bytes, which lie 144 bytes apart in shared memory: eight
 // neighbouring rows then use different banks, and any 16 rows start at a multiple of 32 bytes, as
@@ -58,7 +59,8 @@ struct Vectors {
 
 struct StatisticsParams {
   int n_heads = 0, heads_per_kv = 1, d_head = 0, n_queries = 0, n_keys = 0, top_k = 0;
-  int window = 0;  // 0 = none
+  int first_tile = 0, query_tiles = 0;  // tiles of queries of this launch
+  int window = 0;                       // 0 = none
   bool causal = false;
   bool cross = false;
   bool vector_copies = false;  // rows of q and k are whole and aligned 16 bytes
@@ -71,10 +73,12 @@ struct StatisticsParams {
   std::int64_t bias_stride = 0, bias_zero = 0;
   const std::int32_t* previous_same = nullptr;
 
+  float* lse_out = nullptr;  // of the first pass, which reads no lse
   CudaStatisticsOutput out;
   int overview_rows = 0, overview_cols = 0;
   CudaMaps maps;
-  std::int64_t tiles_per_map = 0;
+  std::int64_t tiles_before = 0;   // stored tiles of one map above the launch's queries
+  std::int64_t tiles_per_map = 0;  // of the launch's queries
   SharedLayout shared;
 };
 
@@ -131,5 +135,6 @@ ATTNSCOPE_ANYWHERE std::int64_t map_tiles_before(const StatisticsParams& p, int 
 // What the host hands to a launch; see cuda_plan.cpp.
 StatisticsParams make_params(const CudaStatisticsInput& input, const CudaMaps& maps,
                              const CudaStatisticsOutput& output);
+StatisticsParams make_lse_params(const CudaStatisticsInput& input, float* lse);
 
 }  // namespace attnscope::cuda

@@ -18,6 +18,14 @@ CudaLimits cuda_limits() {
   fail();
 }
 
+bool cuda_passes_read(MemoryPlace) {
+  return false;
+}
+
+void launch_cuda_lse(const CudaStatisticsInput&, float*, void*) {
+  fail();
+}
+
 void launch_cuda_statistics(const CudaStatisticsInput&, const CudaMaps&,
                             const CudaStatisticsOutput&, void*) {
   fail();

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "attnscope/model/engine_rule.h"
 #include "attnscope/support/error.h"
 #include "layers.h"
 
@@ -127,6 +128,7 @@ struct MapDemand {
   bool statistics = false;
   bool maps = false;    // of either site
   bool scores = false;  // maps of scores
+  int top_k = 0;        // of the statistics
   std::set<int> heads;
   int q_begin = 0;
   int q_end = 0;
@@ -134,6 +136,7 @@ struct MapDemand {
 
 void add_listener(MapDemand& demand, const Want& want, int n_heads, int n_queries) {
   demand.statistics = demand.statistics || want.statistics;
+  if (want.statistics) demand.top_k = std::max(demand.top_k, want.top_k);
   if (!want.maps) return;
   const int end = want.q_end < 0 ? n_queries : std::min(want.q_end, n_queries);
   demand.q_begin = demand.maps ? std::min(demand.q_begin, want.q_begin) : want.q_begin;
@@ -162,30 +165,27 @@ MapDemand map_demand(const Run& run, int layer) {
   return demand;
 }
 
-// Why neither LibTorch's fused pass nor tiles can compute a layer; empty when nothing stands in the
-// way of both.
-std::string common_obstacle(const Run& run, const AttentionSpec& spec, const MapDemand& demand) {
-  if (demand.changes) return "scores or pattern are changed";
-  if (spec.softmax_mix != 1) return "the pattern is mixed with a constant";
-  if (run.differentiable()) return "gradients are wanted";
-  return "";
+std::string fusion_obstacle(const AttentionSpec& spec, const AttentionDemand& demand) {
+  const std::string obstacle = fusion_obstacle(spec);
+  return obstacle.empty() ? common_obstacle(spec, demand) : obstacle;
 }
 
-std::string fusion_obstacle(const Run& run, const AttentionSpec& spec, const MapDemand& demand) {
-  if (spec.softcap != 0) return "the scores are soft-capped";
-  if (spec.learned_sink) return "the softmax has a learned sink";
-  return common_obstacle(run, spec, demand);
-}
-
-std::string tile_obstacle(const Run& run, const AttentionSpec& spec, const MapDemand& demand) {
-  if (!run.model.device.is_cpu()) return "tiles are computed on the CPU";
-  if (demand.scores) return "scores are wanted";
-  // Blocks of maps count the slots of the batch, tiles the tokens of a row.
-  if (demand.maps && std::any_of(run.frames.begin(), run.frames.end(),
-                                 [](const RowFrame& frame) { return frame.q_start != 0; })) {
-    return "maps of rows with pads on the left are wanted";
-  }
-  return common_obstacle(run, spec, demand);
+// The same in the terms of the rule.
+AttentionDemand demand_of(const Run& run, const MapDemand& maps) {
+  AttentionDemand demand;
+  demand.device = run.model.device;
+  if (run.model.token_embedding.scalar_type() == at::kDouble) demand.value = ValueType::f64;
+  demand.longest = run.n_keys();
+  demand.statistics = maps.statistics;
+  demand.top_k = maps.top_k;
+  demand.maps = maps.maps;
+  demand.scores = maps.scores;
+  demand.changes = maps.changes;
+  demand.gradients = run.differentiable();
+  demand.pads_on_left = std::any_of(run.frames.begin(), run.frames.end(),
+                                    [](const RowFrame& frame) { return frame.q_start != 0; });
+  demand.resumed = run.shared != nullptr;
+  return demand;
 }
 
 // Whether the maps that are wanted are so many that computing z from them is cheaper than a fused
@@ -200,7 +200,7 @@ bool most_maps(const Run& run, const AttentionSpec& spec, const MapDemand& deman
 // Why a layer is not fused under `auto`; empty when it is.
 std::string reason_against_fusion(const Run& run, const AttentionSpec& spec,
                                   const MapDemand& demand) {
-  if (const std::string obstacle = fusion_obstacle(run, spec, demand); !obstacle.empty()) {
+  if (std::string obstacle = fusion_obstacle(spec, demand_of(run, demand)); !obstacle.empty()) {
     return obstacle;
   }
   if (demand.statistics) return "statistics are wanted";
@@ -220,33 +220,29 @@ LayerEngine asked_for(Engine engine, int layer, const std::string& obstacle) {
                .next = "use --engine auto or reference"});
 }
 
-LayerEngine choose_engine(const Run& run, int layer, const MapDemand& demand) {
+LayerEngine choose_engine(const Run& run, int layer, const MapDemand& maps) {
   const AttentionSpec& spec = spec_of(run, layer);
-  switch (run.options.engine) {
+  const AttentionDemand demand = demand_of(run, maps);
+  const Engine engine = run.options.engine;
+  switch (engine) {
     case Engine::reference:
       return {Engine::reference, "asked for"};
     case Engine::aten:
-      return asked_for(Engine::aten, layer, fusion_obstacle(run, spec, demand));
+      return asked_for(engine, layer, fusion_obstacle(spec, demand));
     case Engine::cpu_tiled:
-      return asked_for(Engine::cpu_tiled, layer, tile_obstacle(run, spec, demand));
+    case Engine::cuda:
+      return asked_for(engine, layer, tile_obstacle(engine, spec, demand));
     case Engine::automatic:
       break;
   }
-  const std::string reason = reason_against_fusion(run, spec, demand);
+  const std::string reason = reason_against_fusion(run, spec, maps);
   if (reason.empty()) {
-    return {Engine::aten, demand.maps ? "few maps are wanted" : "nothing is wanted of the maps"};
+    return {Engine::aten, maps.maps ? "few maps are wanted" : "nothing is wanted of the maps"};
   }
-  const std::string obstacle = tile_obstacle(run, spec, demand);
-  if (obstacle.empty()) return {Engine::cpu_tiled, reason};
+  const Engine tiles = tiles_on(demand.device);
+  const std::string obstacle = tile_obstacle(tiles, spec, demand);
+  if (obstacle.empty()) return {tiles, reason};
   return {Engine::reference, obstacle};
-}
-
-ExplicitRequest whole_layer(const Run& run, const AttentionSpec& spec) {
-  ExplicitRequest request;
-  request.heads.resize(static_cast<std::size_t>(spec.n_heads));
-  std::iota(request.heads.begin(), request.heads.end(), 0);
-  request.q_end = run.n_queries();
-  return request;
 }
 
 MapRequest wanted_maps(const MapDemand& demand) {
@@ -263,11 +259,59 @@ void show_wanted_maps(Run& run, int layer, const Heads& heads, const MapDemand& 
     request.q_begin = demand.q_begin;
     request.q_end = demand.q_end;
   }
-  request.needs_z = false;
+  request.output = ExplicitOutput::shown;
   explicit_attention(run, layer, heads, request);
 }
 
+// LibTorch's kernels for GPUs that hold no scores take no mask or no groups of heads, depending on
+// the type, and heads of a multiple of 8 values; what they do not take falls to one that holds all
+// scores. So the heads of a group get their own keys, and a mask comes with 512 queries at a time.
+at::Tensor fused_in_linear_memory(Run& run, const AttentionSpec& spec, const Heads& heads) {
+  const std::int64_t group = spec.n_heads / spec.n_kv_heads;
+  const auto of_query_heads = [group](const at::Tensor& x) {
+    return (group == 1 ? x : x.repeat_interleave(group, 2)).transpose(1, 2);
+  };
+  const at::Tensor q = heads.q.transpose(1, 2);  // [b h q d]
+  const at::Tensor k = of_query_heads(heads.k);  // [b h k d]
+  const at::Tensor v = of_query_heads(heads.v);
+  constexpr double kNoDropout = 0;
+  constexpr int kAlignedHead = 8;
+  const bool masked = needs_mask(run, spec);
+  const bool in_strips = run.n_queries() > kLongestMask && spec.d_head % kAlignedHead != 0;
+  if (!masked && !in_strips) {
+    const bool causal = spec.mask == MaskKind::causal && run.n_queries() > 1;
+    return at::scaled_dot_product_attention(q, k, v, {}, kNoDropout, causal, spec.scale)
+        .transpose(1, 2);
+  }
+  std::vector<at::Tensor> z;
+  for (int begin = 0; begin < run.n_queries(); begin += kLongestMask) {
+    const int end = std::min(begin + kLongestMask, run.n_queries());
+    const auto [first, last] = keys_in_sight(run, spec, begin, end);
+    const at::Tensor hidden = hidden_keys(run, spec, begin, end).narrow(3, first, last - first);
+    // A pad sees no key, and a softmax of nothing would be NaN: it may look anywhere.
+    const at::Tensor seen = hidden.logical_not().logical_or(hidden.all(-1, true));
+    z.push_back(at::scaled_dot_product_attention(
+        q.narrow(2, begin, end - begin), k.narrow(2, first, last - first),
+        v.narrow(2, first, last - first), seen, kNoDropout, false, spec.scale));
+  }
+  return at::cat(z, 2).transpose(1, 2);
+}
+
 }  // namespace
+
+ExplicitRequest whole_layer(const Run& run, const AttentionSpec& spec) {
+  ExplicitRequest request;
+  request.heads.resize(static_cast<std::size_t>(spec.n_heads));
+  std::iota(request.heads.begin(), request.heads.end(), 0);
+  request.q_end = run.n_queries();
+  return request;
+}
+
+std::string fusion_obstacle(const AttentionSpec& spec) {
+  if (spec.softcap != 0) return "the scores are soft-capped";
+  if (spec.learned_sink) return "the softmax has a learned sink";
+  return "";
+}
 
 bool needs_mask(const Run& run, const AttentionSpec& spec) {
   if (run.shared != nullptr || run.narrowed()) {
@@ -289,6 +333,18 @@ bool needs_mask(const Run& run, const AttentionSpec& spec) {
   return !(causal && left_aligned);
 }
 
+KeyRange keys_in_sight(const Run& run, const AttentionSpec& spec, int q_begin, int q_end) {
+  KeyRange all = {run.n_keys(), 0};
+  for (const RowFrame& frame : run.frames) {
+    for (const int slot : {q_begin, q_end - 1}) {
+      const int real = std::clamp(slot, frame.q_start, frame.q_start + frame.q_length - 1);
+      const KeyRange keys = frame.visible(real, spec);
+      all = {std::min(all.begin, keys.begin), std::max(all.end, keys.end)};
+    }
+  }
+  return all;
+}
+
 at::Tensor hidden_keys(const Run& run, const AttentionSpec& spec, int q_begin, int q_end) {
   const bool alike = !run.batch.padded() && run.shared == nullptr && !run.narrowed();
   const std::size_t rows = alike ? 1 : run.frames.size();
@@ -305,8 +361,9 @@ at::Tensor hidden_keys(const Run& run, const AttentionSpec& spec, int q_begin, i
   return hidden.to(run.model.device);
 }
 
-at::Tensor fused_attention(Run& run, int layer, const Heads& heads) {
+at::Tensor fused_attention(Run& run, int layer, const Heads& heads, FusedMemory memory) {
   const AttentionSpec& spec = spec_of(run, layer);
+  if (memory == FusedMemory::linear) return fused_in_linear_memory(run, spec, heads);
   const bool masked = needs_mask(run, spec);
   std::optional<at::Tensor> mask;
   if (masked) mask = hidden_keys(run, spec, 0, run.n_queries()).logical_not();
@@ -335,7 +392,10 @@ at::Tensor attention_heads(Run& run, int layer, const at::Tensor& x) {
   if (engine.engine == Engine::cpu_tiled) {
     return tiled_attention(run, layer, heads, wanted_maps(demand));
   }
-  at::Tensor z = fused_attention(run, layer, heads);
+  if (engine.engine == Engine::cuda) {
+    return cuda_attention(run, layer, heads, wanted_maps(demand));
+  }
+  at::Tensor z = fused_attention(run, layer, heads, FusedMemory::any);
   show_wanted_maps(run, layer, heads, demand);
   return z;
 }

@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <string>
 #include <vector>
 
 #include "run.h"
@@ -20,12 +21,19 @@ struct Heads {
 // Queries of one block of explicit maps.
 inline constexpr int kQueryBlock = 128;
 
+// What explicit maps are made for.
+enum class ExplicitOutput : std::uint8_t {
+  all,    // z, and what is wanted of scores and patterns
+  shown,  // what is wanted only: z comes from elsewhere
+  z,      // z only: what is wanted comes from elsewhere
+};
+
 // What must be made explicit of one layer.
 struct ExplicitRequest {
   std::vector<int> heads;  // query heads, ascending
   int q_begin = 0;         // query slots [q_begin, q_end)
   int q_end = 0;
-  bool needs_z = true;  // false: the maps are only shown, z comes from elsewhere
+  ExplicitOutput output = ExplicitOutput::all;
 };
 
 // Scores and patterns in blocks of queries, shown and changed as the taps ask; z [b q h' d] of the
@@ -44,8 +52,28 @@ struct MapRequest {
 // that want them; z [b q h d]. On the CPU, without changes of scores or patterns.
 at::Tensor tiled_attention(Run& run, int layer, const Heads& heads, const MapRequest& maps);
 
+// Statistics and maps by the CUDA kernels (kernels/cuda_statistics.h); observers are shown them
+// later in the run. z [b q h d] by LibTorch's fused pass, or in explicit blocks where that cannot
+// do it. No [h q k] array is held.
+at::Tensor cuda_attention(Run& run, int layer, const Heads& heads, const MapRequest& maps);
+
+// What a fused pass may hold beside its inputs and z.
+enum class FusedMemory : std::uint8_t {
+  any,     // one call, with a mask [b 1 q k] where it is needed
+  linear,  // nothing that grows with the square of the length, on a GPU too
+};
+
 // Scaled dot product attention by LibTorch's fused kernel; z [b q h d].
-at::Tensor fused_attention(Run& run, int layer, const Heads& heads);
+at::Tensor fused_attention(Run& run, int layer, const Heads& heads, FusedMemory memory);
+
+// Why the fused pass cannot compute a layer, whatever is wanted of it; empty when it can.
+std::string fusion_obstacle(const AttentionSpec& spec);
+
+// All query heads and query slots of a layer.
+ExplicitRequest whole_layer(const Run& run, const AttentionSpec& spec);
+
+// Keys that some query in slots [q_begin, q_end) of some row sees.
+KeyRange keys_in_sight(const Run& run, const AttentionSpec& spec, int q_begin, int q_end);
 
 // Whether a fused pass needs a mask tensor: what is_causal alone says is not enough.
 bool needs_mask(const Run& run, const AttentionSpec& spec);

@@ -32,10 +32,10 @@ class ExplicitLayer {
         layer_(layer),
         spec_(run.config.layers[static_cast<std::size_t>(layer)].attention),
         request_(request),
-        score_users_(run.taps.users(Site::attn_scores, layer)),
-        pattern_users_(run.taps.users(Site::pattern, layer)),
+        score_users_(users(Site::attn_scores)),
+        pattern_users_(users(Site::pattern)),
         v_(heads.v),
-        statistics_(run, layer) {
+        statistics_(run, layer, pattern_users_) {
     const bool in_place = run.model.device.is_cpu() && !run.differentiable();
     blocks_ = in_place ? make_in_place_blocks(run, spec_, head_group(heads))
                        : make_composed_blocks(run, spec_, head_group(heads));
@@ -56,11 +56,14 @@ class ExplicitLayer {
       }
     }
     finish_statistics();
-    if (!request_.needs_z) return {};
+    if (request_.output == ExplicitOutput::shown) return {};
     return at::cat(z, 1).to(run_.model.token_embedding.scalar_type());
   }
 
  private:
+  const HookUsers* users(Site site) const {
+    return request_.output == ExplicitOutput::z ? nullptr : run_.taps.users(site, layer_);
+  }
   HeadGroup head_group(const Heads& heads) const;
   std::vector<QueryBlock> query_blocks() const;
   MapWidth score_width() const;
@@ -118,16 +121,8 @@ HeadGroup ExplicitLayer::head_group(const Heads& heads) const {
 std::vector<QueryBlock> ExplicitLayer::query_blocks() const {
   std::vector<QueryBlock> blocks;
   for (int begin = request_.q_begin; begin < request_.q_end; begin += kQueryBlock) {
-    QueryBlock block = {begin, std::min(begin + kQueryBlock, request_.q_end), {run_.n_keys(), 0}};
-    for (const RowFrame& frame : run_.frames) {
-      for (const int slot : {block.begin, block.end - 1}) {
-        const int real = std::clamp(slot, frame.q_start, frame.q_start + frame.q_length - 1);
-        const KeyRange keys = frame.visible(real, spec_);
-        block.keys.begin = std::min(block.keys.begin, keys.begin);
-        block.keys.end = std::max(block.keys.end, keys.end);
-      }
-    }
-    blocks.push_back(block);
+    const int end = std::min(begin + kQueryBlock, request_.q_end);
+    blocks.push_back({begin, end, keys_in_sight(run_, spec_, begin, end)});
   }
   return blocks;
 }
@@ -190,7 +185,7 @@ at::Tensor ExplicitLayer::finish_block(at::Tensor pattern, const QueryBlock& blo
                                        const RowSums& sums) {
   show(pattern_users_, pattern, block);
   add_statistics(pattern, block, sums);
-  if (!request_.needs_z) return {};
+  if (request_.output == ExplicitOutput::shown) return {};
   return blocks_->z(pattern, block, keys_with_mass(pattern, block));
 }
 

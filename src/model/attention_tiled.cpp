@@ -39,7 +39,7 @@ class TiledLayer {
         q_(in_type(heads.q, type_)),
         k_(in_type(heads.k, type_)),
         v_(in_type(heads.v, type_)),
-        statistics_(run, layer),
+        statistics_(run, layer, run.taps.users(Site::pattern, layer)),
         scratches_(static_cast<std::size_t>(at::get_num_threads())) {
     const auto rows = static_cast<std::int64_t>(run.frames.size());
     const at::TensorOptions options(type_);

@@ -35,8 +35,9 @@ void check_options(const ModelWeights& model, const RunOptions& options) {
                  .what = "layer " + std::to_string(options.stop_after_layer) + " does not exist",
                  .expected = "0 to " + std::to_string(model.config.n_layers - 1)});
   }
-  const bool fused = options.engine == Engine::aten || options.engine == Engine::cpu_tiled;
-  if (options.gradients == Gradients::on && fused) {
+  const bool recordable =
+      options.engine == Engine::automatic || options.engine == Engine::reference;
+  if (options.gradients == Gradients::on && !recordable) {
     throw Error(ErrorKind::input, "MO13",
                 {.where = std::string("--engine ") + engine_name(options.engine),
                  .what = "gradients need the reference engine"});
@@ -70,7 +71,8 @@ RunResult run_layers(Run& run, int first_layer, BlockEntry entry) {
   at::Tensor residual = entry.residual;
   for (int layer = first_layer; layer < end; ++layer) {
     if (layer == n_layers - 1 && stop < 0) narrow_to_reads(run);
-    residual = block(run, layer, entry);
+    residual = at_boundary("layer " + std::to_string(layer) + " of the forward pass",
+                           [&] { return block(run, layer, entry); });
     entry = {.point = LayerPoint::resid_pre, .residual = residual};
   }
   if (end == n_layers && stop < 0) {
@@ -78,6 +80,7 @@ RunResult run_layers(Run& run, int first_layer, BlockEntry entry) {
   } else {
     run.result.hidden = residual;
   }
+  run.deliveries.flush();
   run.result.interventions = run.taps.finish();
   run.result.non_finite_outputs =
       count_non_finite(run.result.logits) + count_non_finite(run.result.hidden);
@@ -135,6 +138,8 @@ const char* engine_name(Engine engine) {
       return "aten";
     case Engine::cpu_tiled:
       return "cpu_tiled";
+    case Engine::cuda:
+      return "cuda";
   }
   return "unknown";
 }

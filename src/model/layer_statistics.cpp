@@ -1,15 +1,11 @@
 #include "layer_statistics.h"
 
 #include <algorithm>
-#include <optional>
-#include <span>
 
 #include "attention.h"
 #include "attnscope/support/error.h"
 
 namespace attnscope {
-namespace {
-
 std::optional<int> wanted_top_k(const HookUsers* users) {
   std::optional<int> top_k;
   if (users == nullptr) return top_k;
@@ -19,12 +15,7 @@ std::optional<int> wanted_top_k(const HookUsers* users) {
   return top_k;
 }
 
-}  // namespace
-
-LayerStatistics::LayerStatistics(Run& run, int layer)
-    : run_(run), layer_(layer), users_(run.taps.users(Site::pattern, layer)) {
-  const std::optional<int> top_k = wanted_top_k(users_);
-  if (!top_k) return;
+std::vector<StatisticsShape> statistics_shapes(const Run& run, int layer, int top_k) {
   if (run.shared != nullptr) {
     throw Error(ErrorKind::input, "MO21",
                 {.where = hook_name({Site::pattern, layer}),
@@ -33,17 +24,35 @@ LayerStatistics::LayerStatistics(Run& run, int layer)
   const AttentionSpec& spec = run.config.layers[static_cast<std::size_t>(layer)].attention;
   const auto* ids = run.batch.ids.const_data_ptr<std::int64_t>();
   const int length = run.batch.padded_length();
+  std::vector<StatisticsShape> shapes;
   for (std::size_t b = 0; b < run.frames.size(); ++b) {
     const RowFrame& frame = run.frames[b];
     const std::int64_t* row = ids + static_cast<std::int64_t>(b) * length + frame.q_start;
-    rows_.emplace_back(StatisticsShape{
-        .n_heads = spec.n_heads,
-        .n_queries = frame.q_length,
-        .n_keys = frame.k_length,
-        .top_k = *top_k,
-        .causal = spec.mask == MaskKind::causal,
-        .ids = std::span<const std::int64_t>(row, static_cast<std::size_t>(frame.q_length)),
-        .window = spec.window});
+    shapes.push_back({.n_heads = spec.n_heads,
+                      .n_queries = frame.q_length,
+                      .n_keys = frame.k_length,
+                      .top_k = top_k,
+                      .causal = spec.mask == MaskKind::causal,
+                      .ids = std::span(row, static_cast<std::size_t>(frame.q_length)),
+                      .window = spec.window});
+  }
+  return shapes;
+}
+
+void give_statistics(const Run& run, const HookUsers& users,
+                     std::span<const AttentionStatistics> finished) {
+  for (const Listener& listener : users.listeners) {
+    if (!listener.want.statistics) continue;
+    listener.observer->on_statistics(users.hook, finished, run.batch);
+  }
+}
+
+LayerStatistics::LayerStatistics(Run& run, int layer, const HookUsers* users)
+    : run_(run), layer_(layer), users_(users) {
+  const std::optional<int> top_k = wanted_top_k(users_);
+  if (!top_k) return;
+  for (const StatisticsShape& shape : statistics_shapes(run, layer, *top_k)) {
+    rows_.emplace_back(shape);
   }
 }
 
@@ -58,10 +67,7 @@ void LayerStatistics::finish(const at::Tensor& v) {
     }
     finished.push_back(rows_[b].finish());
   }
-  for (const Listener& listener : users_->listeners) {
-    if (!listener.want.statistics) continue;
-    listener.observer->on_statistics(users_->hook, finished, run_.batch);
-  }
+  give_statistics(run_, *users_, finished);
 }
 
 }  // namespace attnscope

@@ -4,6 +4,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "attnscope/kernels/attention_statistics.h"
@@ -11,11 +13,22 @@
 
 namespace attnscope {
 
+// Keys kept a row where some user of the pattern wants statistics; `users` may be null.
+std::optional<int> wanted_top_k(const HookUsers* users);
+
+// What the statistics of one layer are about, by batch row, without pads. Throws Error MO21 for
+// runs that start behind position 0.
+std::vector<StatisticsShape> statistics_shapes(const Run& run, int layer, int top_k);
+
+// Gives finished statistics, by batch row, to those that want them.
+void give_statistics(const Run& run, const HookUsers& users,
+                     std::span<const AttentionStatistics> finished);
+
 class LayerStatistics {
  public:
-  // Wants nothing unless some observer does. Throws Error MO21 for runs that start behind position
-  // 0.
-  LayerStatistics(Run& run, int layer);
+  // Wants nothing unless some user of the layer's pattern does; `users` may be null. Throws like
+  // statistics_shapes().
+  LayerStatistics(Run& run, int layer, const HookUsers* users);
 
   bool wanted() const { return !rows_.empty(); }
   // Of batch row `b`, without pads.

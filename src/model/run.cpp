@@ -1,6 +1,9 @@
 #include "run.h"
 
 #include <algorithm>
+#include <span>
+
+#include "attnscope/kernels/attention_statistics.h"
 
 namespace attnscope {
 namespace {
@@ -24,7 +27,8 @@ Run::Run(const ModelWeights& weights, const Batch& tokens, std::vector<RowFrame>
       batch(tokens),
       options(run_options),
       frames(std::move(row_frames)),
-      taps(wanted, weights.sites, tokens, frames) {}
+      taps(wanted, weights.sites, tokens, frames),
+      copies(weights.device) {}
 
 const RopeTable& Run::rope(int layer) {
   const RopeSpec& spec = config.layers[static_cast<std::size_t>(layer)].attention.rope;
@@ -35,6 +39,22 @@ const RopeTable& Run::rope(int layer) {
   const at::TensorOptions options_of_heads = model.token_embedding.options();
   rope_tables_.emplace_back(&spec, rope_table(spec, batch.position_ids, options_of_heads));
   return rope_tables_.back().second;
+}
+
+const at::Tensor& Run::previous_same() {
+  if (previous_same_.defined()) return previous_same_;
+  const auto length = static_cast<std::size_t>(batch.padded_length());
+  const std::span<const std::int64_t> ids(batch.ids.const_data_ptr<std::int64_t>(),
+                                          batch.rows.size() * length);
+  std::vector<std::int32_t> previous(ids.size(), -1);
+  for (std::size_t b = 0; b < batch.rows.size(); ++b) {
+    const std::size_t first = b * length + static_cast<std::size_t>(batch.rows[b].start);
+    const std::vector<std::int32_t> row =
+        previous_same_ids(ids.subspan(first, static_cast<std::size_t>(batch.rows[b].length)));
+    std::copy(row.begin(), row.end(), previous.begin() + static_cast<std::ptrdiff_t>(first));
+  }
+  previous_same_ = upload(previous, model.device).view(batch.ids.sizes());
+  return previous_same_;
 }
 
 at::Tensor Run::read_rows(const at::Tensor& x) const {

@@ -8,9 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "attnscope/core/host_copy.h"
 #include "attnscope/core/row_frame.h"
 #include "attnscope/core/tap_table.h"
 #include "attnscope/model/run_options.h"
+#include "deliveries.h"
 #include "rope.h"
 #include "weights.h"
 
@@ -42,6 +44,8 @@ struct Run {
   at::Tensor map_scratch;              // rows of one block of maps, reused by every layer
   std::vector<at::Tensor> map_strips;  // the same of cpu_tiled; observers may still hold some
   RunResult result;
+  HostCopies copies;      // from the model's device
+  Deliveries deliveries;  // to observers
 
   at::Tensor tap(Site site, int layer, at::Tensor value) {
     return taps.apply(site, layer, std::move(value));
@@ -49,6 +53,8 @@ struct Run {
   bool used(Site site, int layer) const { return taps.users(site, layer) != nullptr; }
   bool differentiable() const { return options.gradients == Gradients::on; }
   const RopeTable& rope(int layer);
+  // Of the batch's rows [b q] int32 on the device: previous_same_ids() of each, −1 on pads.
+  const at::Tensor& previous_same();
   bool narrowed() const { return read_slots.defined(); }
   // x [b q …] at the slots that are read; x itself unless the run is narrowed.
   at::Tensor read_rows(const at::Tensor& x) const;
@@ -59,6 +65,7 @@ struct Run {
  private:
   // Layers with the same rotation share a table.
   std::vector<std::pair<const RopeSpec*, RopeTable>> rope_tables_;
+  at::Tensor previous_same_;
 };
 
 // The type in which sums, norms and softmax are computed: float32 or better.

@@ -24,7 +24,8 @@ template <>
 struct Names<EngineChoice> {
   static constexpr std::array table = {
       std::pair{EngineChoice::automatic, "auto"}, std::pair{EngineChoice::reference, "reference"},
-      std::pair{EngineChoice::aten, "aten"}, std::pair{EngineChoice::cpu_tiled, "cpu_tiled"}};
+      std::pair{EngineChoice::aten, "aten"}, std::pair{EngineChoice::cpu_tiled, "cpu_tiled"},
+      std::pair{EngineChoice::cuda, "cuda"}};
 };
 
 template <>

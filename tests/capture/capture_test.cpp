@@ -476,6 +476,17 @@ TEST(Capture, SaysWhichEngineComputedAndWhy) {
   EXPECT_EQ(engine("pattern", EngineChoice::reference), "reference: asked for");
 }
 
+TEST(Capture, TheEngineForGpusIsRefusedOnTheCpu) {
+  const TempFolder folder;
+  CaptureSpec spec = tiny(folder.file("run.h5"));
+  spec.compute.engine = EngineChoice::cuda;
+  const auto error = caught([&] { run_capture(spec); });
+  EXPECT_EQ(error.exit_code, 2);
+  EXPECT_NE(error.message.find("--engine cuda"), std::string::npos) << error.message;
+  EXPECT_NE(error.message.find("--device cuda"), std::string::npos) << error.message;
+  EXPECT_FALSE(exists(spec.output.out));
+}
+
 TEST(CaptureResult, IsOneJsonObject) {
   const TempFolder folder;
   const json result = json::parse(to_json(run_capture(tiny(folder.file("run.h5")))));

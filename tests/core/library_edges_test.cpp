@@ -53,6 +53,22 @@ TEST(Boundary, MemoryThatRunsOutIsALimit) {
   EXPECT_EQ(allocator.exit_code(), 4);
 }
 
+// What LibTorch's allocator and the CUDA driver say.
+TEST(Boundary, MemoryOfAGpuThatRunsOutIsALimit) {
+  const c10::SourceLocation here = {"", "", 0};
+  const std::string said = "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has no more";
+  const Error library = error_of([&] {
+    at_boundary("layer 7", [&]() -> int { throw c10::OutOfMemoryError(here, said + "\nat x"); });
+  });
+  EXPECT_EQ(library.exit_code(), 4);
+  EXPECT_EQ(library.detail().where, "layer 7");
+  EXPECT_EQ(library.detail().got, said);
+  const Error driver = error_of([&] {
+    at_boundary("x", [&]() -> int { throw c10::Error(here, "CUDA error: out of memory"); });
+  });
+  EXPECT_EQ(driver.exit_code(), 4);
+}
+
 TEST(Boundary, OwnErrorsPassThrough) {
   const Error error = error_of([] {
     at_boundary("x", []() -> int { throw Error(ErrorKind::input, "XX01", {.what = "mine"}); });

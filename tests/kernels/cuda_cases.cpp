@@ -302,6 +302,16 @@ bool CudaResult::operator==(const CudaResult& other) const {
          tiles == other.tiles;
 }
 
+std::vector<float> run_lse(const CudaLayer& layer, const Emulation& emulation) {
+  CudaStatisticsInput input = layer.input();
+  input.lse = nullptr;
+  input.previous_same = nullptr;
+  input.lse_stride = input.n_queries;
+  std::vector<float> lse(size(input.spec->n_heads) * size(input.n_queries), 12345.0F);
+  emulate_lse(cuda::make_lse_params(input, lse.data()), input.value, emulation);
+  return lse;
+}
+
 CudaResult run_pass(const CudaLayer& layer, const Emulation& emulation,
                     const CudaMapChoice& choice) {
   const CudaStatisticsInput& input = layer.input();

@@ -61,6 +61,11 @@ class CudaLayer {
   // The same input with its arrays elsewhere: `place` takes one and says where it now begins.
   using Place = std::function<const void*(const void* array, std::size_t bytes)>;
   CudaStatisticsInput input_at(const Place& place) const;
+  // Another log-sum-exp [h q] than that of the loops, for a layer without pads.
+  void set_lse(const std::vector<float>& lse) {
+    lse_ = lse;
+    input_.lse = lse_.data();
+  }
   const Map& map() const { return map_; }  // the pattern, α in double
   StatisticsShape shape() const;           // with its ids
 
@@ -101,6 +106,9 @@ struct CudaMapChoice {
   CudaMapValue value = CudaMapValue::f32;
   float floor = 0;
 };
+
+// [h q], without pads.
+std::vector<float> run_lse(const CudaLayer& layer, const Emulation& emulation = {});
 
 CudaResult run_pass(const CudaLayer& layer, const Emulation& emulation = {},
                     const CudaMapChoice& maps = {});

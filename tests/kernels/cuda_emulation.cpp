@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "cuda_lse_body.h"
 #include "cuda_scalar_product.h"
 
 namespace attnscope::testing {
@@ -119,6 +120,7 @@ class HostBlock {
   }
 
   static float exp(float x) { return std::exp(x); }
+  static float log(float x) { return std::log(x); }
   static float tanh(float x) { return std::tanh(x); }
 
   void copy16(void* shared, const void* global) {
@@ -164,7 +166,7 @@ struct SixteenBits {
 };
 
 // All blocks one after the other, each with all of its threads.
-template <class Value>
+template <template <class, class> class Pass, class Value>
 void run_blocks(const cuda::StatisticsParams& params, const Emulation& emulation) {
   // Shared memory begins as bits that are a NaN of each type and no index.
   struct alignas(128) Line {
@@ -176,7 +178,7 @@ void run_blocks(const cuda::StatisticsParams& params, const Emulation& emulation
     nothing.bytes[i + 1] = 0x7f;
   }
   std::vector<Line> shared(static_cast<std::size_t>(cuda::pieces(params.shared.bytes, 128)));
-  const int tiles = cuda::pieces(params.n_queries, cuda::kTile);
+  const int tiles = params.query_tiles;
   const int n_blocks = tiles * params.n_heads;
   Meeting meeting(emulation.schedule);
 
@@ -187,13 +189,23 @@ void run_blocks(const cuda::StatisticsParams& params, const Emulation& emulation
       meeting.sync(thread);
       const int place = emulation.blocks == BlockOrder::forward ? b : n_blocks - 1 - b;
       block.place_at(place / tiles, place % tiles);
-      cuda::StatisticsPass<HostBlock, cuda::ScalarProduct<Value>>(block, params,
-                                                                  shared.data()->bytes)
-          .run();
+      Pass<HostBlock, cuda::ScalarProduct<Value>>(block, params, shared.data()->bytes).run();
       meeting.sync(thread);
     }
   };
   meeting.run(work);
+}
+
+template <template <class, class> class Pass>
+void run_pass(const cuda::StatisticsParams& params, CudaValue value, const Emulation& emulation) {
+  switch (value) {
+    case CudaValue::f32:
+      return run_blocks<Pass, cuda::Float32>(params, emulation);
+    case CudaValue::f16:
+      return run_blocks<Pass, SixteenBits<half_value>>(params, emulation);
+    case CudaValue::bf16:
+      return run_blocks<Pass, SixteenBits<bfloat_value>>(params, emulation);
+  }
 }
 
 }  // namespace
@@ -209,15 +221,13 @@ float bfloat_value(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U);
 }
 
+void emulate_lse(const cuda::StatisticsParams& params, CudaValue value,
+                 const Emulation& emulation) {
+  run_pass<cuda::LsePass>(params, value, emulation);
+}
+
 void emulate(const cuda::StatisticsParams& params, CudaValue value, const Emulation& emulation) {
-  switch (value) {
-    case CudaValue::f32:
-      return run_blocks<cuda::Float32>(params, emulation);
-    case CudaValue::f16:
-      return run_blocks<SixteenBits<half_value>>(params, emulation);
-    case CudaValue::bf16:
-      return run_blocks<SixteenBits<bfloat_value>>(params, emulation);
-  }
+  run_pass<cuda::StatisticsPass>(params, value, emulation);
 }
 
 }  // namespace attnscope::testing

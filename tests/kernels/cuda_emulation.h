@@ -1,5 +1,5 @@
 // File: cuda_emulation.h
-// Runs the blocks of the statistics pass on the host, with a thread or a context for each CUDA
+// Runs the blocks of the passes on the host, with a thread or a context for each CUDA
 // thread: the same source as on the device. What the device adds is its tensor cores' product, its
 // copies and its atomics; here they are a loop, memcpy and std::atomic_ref.
 #pragma once
@@ -38,6 +38,7 @@ struct Emulation {
 };
 
 // Pointers of `params` are to host memory. Shared memory starts as NaNs in every block.
+void emulate_lse(const cuda::StatisticsParams& params, CudaValue value, const Emulation& emulation);
 void emulate(const cuda::StatisticsParams& params, CudaValue value, const Emulation& emulation);
 
 // The value of stored bits.

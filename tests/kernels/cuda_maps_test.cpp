@@ -1,6 +1,7 @@
 // The maps that the CUDA statistics pass writes: values, rounding and the order of tiles.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <vector>
@@ -54,6 +55,26 @@ float rounded(float value, int bits) {
 float nearest_half(float value) {
   return value >= 0x1p-14F ? rounded(value, 10)
                            : static_cast<float>(std::nearbyint(std::ldexp(value, 24)) * 0x1p-24);
+}
+
+// Runs queries begin … end − 1 into the arrays of `all`; gives the tiles of the part.
+CudaResult run_part(const CudaLayer& layer, int begin, int end, const std::vector<int>& heads,
+                    CudaResult& all) {
+  CudaStatisticsInput input = layer.input();
+  input.q_begin = begin;
+  input.q_end = end;
+  std::vector<std::int32_t> slots(static_cast<std::size_t>(input.spec->n_heads), -1);
+  CudaMaps maps;
+  maps.value = CudaMapValue::f32;
+  for (const int head : heads) slots[static_cast<std::size_t>(head)] = maps.n_maps++;
+  CudaResult part(plan_cuda_statistics(input, maps, {227 * 1024, std::int64_t{1} << 40}));
+  maps.slot = slots.data();
+  maps.tiles = part.tiles.data();
+  const CudaStatisticsOutput output = {all.rows.data(), all.topk_value.data(),
+                                       all.topk_index.data(), all.key_sum.data(),
+                                       all.overview.data()};
+  emulate(cuda::make_params(input, maps, output), input.value, {});
+  return part;
 }
 
 void expect_dense_tiles(const CudaCase& options, const std::vector<int>& heads) {
@@ -115,6 +136,34 @@ TEST(CudaMaps, ChangeNothingElse) {
   CudaResult with = run_pass(layer, {}, {.heads = {1}});
   with.tiles.clear();
   EXPECT_EQ(with, run_pass(layer));
+}
+
+// A layer in parts of 256 queries fills the same arrays, and each part's tiles are those of its
+// rows.
+TEST(CudaMaps, PartsOfTheQueriesGiveTheSameBits) {
+  for (const int window : {0, 100}) {
+    const CudaLayer layer({.name = "parts",
+                           .n_heads = 2,
+                           .n_queries = 600,
+                           .n_keys = 600,
+                           .window = window,
+                           .numbers = Numbers::real});
+    const std::vector<int> heads = {1, 0};
+    const CudaResult whole = run_pass(layer, {}, {.heads = heads});
+    CudaResult parts(whole.plan);
+    std::vector<std::vector<std::uint32_t>> maps(heads.size());
+    for (int begin = 0; begin < 600; begin += kSide) {
+      const CudaResult part = run_part(layer, begin, std::min(begin + kSide, 600), heads, parts);
+      const std::size_t size = part.tiles.size() / heads.size();
+      for (std::size_t m = 0; m < heads.size(); ++m) {
+        const auto first = part.tiles.begin() + static_cast<std::ptrdiff_t>(m * size);
+        maps[m].insert(maps[m].end(), first, first + static_cast<std::ptrdiff_t>(size));
+      }
+    }
+    parts.tiles = maps[0];
+    parts.tiles.insert(parts.tiles.end(), maps[1].begin(), maps[1].end());
+    EXPECT_EQ(parts, whole) << "window " << window;
+  }
 }
 
 }  // namespace

@@ -47,6 +47,19 @@ TEST(CudaPlan, CountsWhatTheDeviceMustHold) {
                                   plan.bytes.key_sum + plan.bytes.overview + plan.bytes.tiles);
 }
 
+TEST(CudaPlan, CountsThePartOfALaunch) {
+  Layer layer;
+  layer.input.q_begin = 256;
+  layer.input.q_end = 768;
+  CudaMaps maps;
+  maps.n_maps = 3;
+  const CudaStatisticsPlan plan = plan_cuda_statistics(layer.input, maps, kLarge);
+  EXPECT_EQ(plan.query_tiles, 8);
+  EXPECT_EQ(plan.tiles_per_map, 2 + 3);
+  EXPECT_EQ(plan.bytes.tiles, 3 * 5 * 256 * 256 * 4);
+  EXPECT_EQ(plan.bytes.rows, 12 * 1024 * 10 * 4);
+}
+
 TEST(CudaPlan, KeepsNoMoreTopKeysThanThereAreKeys) {
   Layer layer;
   layer.input.n_queries = layer.input.n_keys = 3;
@@ -120,6 +133,11 @@ TEST(CudaPlan, RefusesWhatMakesNoSense) {
   EXPECT_TRUE(refused([](Layer& l, CudaMaps&) { l.input.top_k = 33; }));
   EXPECT_TRUE(refused([](Layer& l, CudaMaps&) { l.spec.softmax_mix = 0.5; }));
   EXPECT_TRUE(refused([](Layer&, CudaMaps& m) { m.n_maps = 13; }));
+  EXPECT_FALSE(refused([](Layer& l, CudaMaps&) { l.input.q_begin = 256, l.input.q_end = 512; }));
+  EXPECT_TRUE(refused([](Layer& l, CudaMaps&) { l.input.q_begin = 64; }));
+  EXPECT_TRUE(refused([](Layer& l, CudaMaps&) { l.input.q_begin = 1024; }));
+  EXPECT_TRUE(refused([](Layer& l, CudaMaps&) { l.input.q_end = 300; }));
+  EXPECT_TRUE(refused([](Layer& l, CudaMaps&) { l.input.q_end = 1280; }));
   EXPECT_TRUE(refused([](Layer& l, CudaMaps&) {
     l.spec.window = 4;
     l.spec.mask = MaskKind::bidirectional;

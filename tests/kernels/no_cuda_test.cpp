@@ -23,6 +23,9 @@ void expect_no_cuda(const std::function<void()>& action) {
 
 TEST(NoCuda, SaysHowToGetIt) {
   expect_no_cuda([] { cuda_limits(); });
+  EXPECT_FALSE(cuda_passes_read(MemoryPlace::host));
+  EXPECT_FALSE(cuda_passes_read(MemoryPlace::device));
+  expect_no_cuda([] { launch_cuda_lse({}, nullptr, nullptr); });
   expect_no_cuda([] { launch_cuda_statistics({}, {}, {}, nullptr); });
 }
 

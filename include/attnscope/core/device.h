@@ -4,14 +4,20 @@
 
 #include <c10/core/Device.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include "attnscope/support/free_memory.h"
 
 namespace attnscope {
 
 // "auto" (the first GPU, or the CPU where there is none), "cpu", "cuda", "cuda:1". Asking for a
 // GPU that is not there is an error (exit 3), never a silent fall back to the CPU.
 c10::Device parse_device(std::string_view text);
+
+// What is free on a GPU now; nothing for the CPU, see support/free_memory.h.
+std::optional<FreeMemory> free_device_memory(c10::Device device);
 
 // "2 CUDA GPUs", or "none: " and why: a LibTorch without CUDA, or no GPU found.
 std::string describe_gpus();

@@ -1,12 +1,13 @@
 // File: cuda_statistics.h
-// Exact statistics of one layer's attention of one prompt on a CUDA device, from q, k and the
-// log-sum-exp that any forward pass gives: scores are made again tile by tile, so that no [h q k]
-// array exists. Definitions are those of attention_statistics.h. Notation: h query head, g kv head,
-// q query, k key, d head dim.
+// Exact statistics of one layer's attention of one prompt on a CUDA device in two passes over q and
+// k: the first gives the log-sum-exp of each row, the second makes the same scores again tile by
+// tile and reduces them, so that no [h q k] array exists. Definitions are those of
+// attention_statistics.h. Notation: h query head, g kv head, q query, k key, d head dim.
 //
 // Example:
 //   const CudaStatisticsPlan plan = plan_cuda_statistics(input, maps, cuda_limits());
 //   (allocate plan.bytes.* on the device, fill CudaStatisticsOutput)
+//   launch_cuda_lse(input, lse, stream);  input.lse = lse;
 //   launch_cuda_statistics(input, maps, output, stream);
 //   (copy the arrays to the host)
 //   AttentionStatistics statistics = finish_cuda_statistics(shape, host_arrays);  (cuda_finish.h)
@@ -32,18 +33,21 @@ struct CudaHeads {
 };
 
 inline constexpr int kCudaMaxTopK = 32;
+inline constexpr int kCudaMaxHead = 256;         // d; what any device since sm_80 has memory for
+inline constexpr int kCudaMaxQueries = 1 << 22;  // weights of a key add up to less than 2^63 units
+inline constexpr int kCudaMapTile = 256;         // side of a stored tile of a map
 
 // What the pass computes from. Pointers are to device memory.
 struct CudaStatisticsInput {
   // Sizes, scale, mask, window, soft-cap; softmax_mix must be 1. Rotation and norms are done.
   const AttentionSpec* spec = nullptr;
   CudaValue value = CudaValue::f32;
-  int n_queries = 0;  // Tq, real tokens only, at most 2^22
+  int n_queries = 0;  // Tq, real tokens only, at most kCudaMaxQueries
   int n_keys = 0;     // Tk; equal to Tq unless `cross`
   bool cross = false;
   CudaHeads q;                  // [q h d]
   CudaHeads k;                  // [k g d]
-  const float* lse = nullptr;   // [h q]; ±inf marks a row that sees no key
+  const float* lse = nullptr;   // [h q] of launch_cuda_lse(); ±inf marks a row that sees no key
   std::int64_t lse_stride = 0;  // values from head to head
   const float* sink = nullptr;  // [h] learned sink logits, if the layer has them
   // Bias of key j for the query at position i stands at
@@ -53,6 +57,11 @@ struct CudaStatisticsInput {
   std::int64_t bias_zero = 0;
   const std::int32_t* previous_same = nullptr;  // [k] of previous_same_ids()
   int top_k = 8;                                // K = min(top_k, Tk), at most kCudaMaxTopK
+  // Queries of this launch of the statistics pass; −1 is Tq. Parts begin at multiples of 256 and
+  // follow each other from 0: together they fill the same arrays with the same bits as one launch
+  // does, but `tiles` of maps, which hold a part's own.
+  int q_begin = 0;
+  int q_end = -1;
 };
 
 enum class CudaMapValue : std::uint8_t {
@@ -114,13 +123,14 @@ struct CudaStatisticsBytes {
 };
 
 struct CudaStatisticsPlan {
-  int query_tiles = 0;  // grid [query_tiles h]
+  int query_tiles = 0;  // of the part; grid [query_tiles h]
   int threads = 0;
   std::int64_t shared_bytes = 0;   // of one block
   int top_k = 0;                   // K
   int overview_rows = 0;           // A
   int overview_cols = 0;           // B
-  std::int64_t tiles_per_map = 0;  // stored tiles of one head's map
+  std::int64_t tiles_per_map = 0;  // stored tiles of one head's map, of the part
+  int first_tile_column = 0;       // of the part's first row of tiles
   CudaStatisticsBytes bytes;       // of the output's arrays
 };
 
@@ -133,9 +143,18 @@ CudaStatisticsPlan plan_cuda_statistics(const CudaStatisticsInput& input, const 
 // the device does not answer.
 CudaLimits cuda_limits();
 
-// Puts the pass on `stream` (a cudaStream_t; null is the default stream) and returns. The same
-// input gives the same bits. Throws like cuda_limits() and plan_cuda_statistics(), and (internal,
-// KE10) if an array is missing.
+enum class MemoryPlace : std::uint8_t { host, device };
+// Whether the passes of this build read arrays that lie there; a build without CUDA has none.
+bool cuda_passes_read(MemoryPlace place);
+
+// Puts the first pass on `stream` (a cudaStream_t; null is the default stream) and returns: the
+// log-sum-exp of each row's scores, the learned sink among them, −inf where a row sees no key, to
+// `lse` [h q] on the device, rows input.lse_stride values apart. Reads neither input.lse nor
+// previous_same. The same input gives the same bits. Throws like launch_cuda_statistics().
+void launch_cuda_lse(const CudaStatisticsInput& input, float* lse, void* stream);
+
+// Puts the statistics pass on `stream` and returns. The same input gives the same bits. Throws like
+// cuda_limits() and plan_cuda_statistics(), and (internal, KE10) if an array is missing.
 void launch_cuda_statistics(const CudaStatisticsInput& input, const CudaMaps& maps,
                             const CudaStatisticsOutput& output, void* stream);
 

@@ -17,13 +17,17 @@ namespace attnscope {
 // How attention is computed.
 enum class Engine : std::uint8_t {
   // Layer by layer: aten where nothing of the maps, or few of them, are wanted and a fused pass can
-  // compute the layer; else cpu_tiled where it can; else reference.
+  // compute the layer; else tiles, cpu_tiled or on a GPU cuda, where they can; else reference.
   automatic,
   reference,  // explicit scores and patterns, in blocks of queries; differentiable
   aten,       // fused scaled dot product attention; an error where a layer cannot be fused
   // Tiles of queries with statistics and rows of maps made on the way, on the CPU; an error where
   // scores are wanted, scores or patterns are changed, or gradients are wanted.
   cpu_tiled,
+  // On a GPU: z by LibTorch's fused pass, statistics and maps by two passes of our own over q and
+  // k,
+  // shown on the host while the device goes on. An error where cpu_tiled is one, and in float64.
+  cuda,
 };
 const char* engine_name(Engine engine);
 

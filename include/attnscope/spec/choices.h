@@ -14,7 +14,7 @@ namespace attnscope {
 enum class ComputeDType { f32, f64, bf16, f16 };
 
 // Which code computes attention; `automatic` states its rule in the run's report.
-enum class EngineChoice { automatic, reference, aten, cpu_tiled };
+enum class EngineChoice { automatic, reference, aten, cpu_tiled, cuda };
 
 // How maps are stored: float32 rounded to 10 mantissa bits, half precision, or float32 as it is.
 enum class MapFormat { r10, f16, f32 };
