@@ -5,7 +5,7 @@
 
 Run it where the project builds: Debian 12 with the packages of `./run setup`, and pip for CMake and
 Ninja. The archive holds headers, static libraries, CMake packages that name them, CMake and Ninja.
-It fits any x86-64 Linux whose glibc is 2.34 or newer. Ends with 1 if it is above 60 MB.
+It fits any x86-64 Linux whose glibc is 2.36 or newer. Ends with 1 if it is above 60 MB.
 """
 import argparse
 import dataclasses

@@ -113,6 +113,12 @@ class Machine(Folder):
         self.assertTrue(machine.find_torch(str(self.folder)).cuda)
         self.assertIsNone(machine.find_torch(str(self.folder / "lib")))
 
+    def test_refuses_an_old_libtorch(self):
+        for version, refused in (("2.9.1", True), ("1.13.1", True), ("2.11.0+cu130", False),
+                                 ("3.0", False), ("unknown", False)):
+            lacks = machine.missing(some_machine(torch=machine.Torch(None, version, True)))
+            self.assertEqual(len(lacks), int(refused), version)
+
     def test_names_all_that_is_missing(self):
         self.assertEqual(machine.missing(some_machine()), [])
         self.assertEqual(len(machine.missing(some_machine(compiler="", nvcc="", torch=None))), 3)

@@ -115,10 +115,7 @@ def compare_with_reference(context, model, length, vocabulary, device):
     return {**largest, "engine": told["engine"], "reason": told["engine_reason"]}
 
 
-def against_dense(context, device="cuda"):
-    """Captured statistics and tiles of the GPU against explicit maps on the CPU, float32."""
-    if device != "cpu":
-        context.need_gpu()
+def all_against_dense(context, device):
     models = [(SMALL, 500, 1000), (FIXTURES / "models/stories260k/hf", 500, 512),
               (FIXTURES / "families/gemma2", 60, 263), (FIXTURES / "families/mistral", 60, 269),
               (FIXTURES / "families/bert", 60, 271)]
@@ -127,9 +124,15 @@ def against_dense(context, device="cuda"):
             for model, length, vocabulary in models}
 
 
+def against_dense(context):
+    """Captured statistics and tiles of the GPU against explicit maps on the CPU, float32."""
+    context.need_gpu()
+    return all_against_dense(context, "cuda")
+
+
 def dense_on_cpu(context):
     """Captured statistics and tiles of the CPU's fastest engine against explicit maps, float32."""
-    return against_dense(context, "cpu")
+    return all_against_dense(context, "cpu")
 
 
 # A process that takes the device's memory but for what is named, says so, and waits.
@@ -200,13 +203,10 @@ def interrupt(context, path, command):
     raise Failed("no shard was written in time")
 
 
-def resumed(context, device="cuda"):
-    """A capture of many prompts, killed in its middle and resumed: the bytes of an unbroken one."""
-    if device != "cpu":
-        context.need_gpu()
+def kill_and_resume(context, device, n_prompts):
+    """Every prompt is a quarter of a TFLOP; a shard holds two TFLOP."""
     model = gpt2_size.write(context.work / "gpt2-size")
-    prompts = write_prompts(context.work / "many.jsonl", 48 if device != "cpu" else 20,
-                            gpt2_size.CONTEXT, 50000)
+    prompts = write_prompts(context.work / "many.jsonl", n_prompts, gpt2_size.CONTEXT, 50000)
     options = ["--prompts", prompts, "--stats-only"]
     whole, broken = context.work / "whole.h5", context.work / "broken.h5"
     for file in (broken, broken.with_suffix(".json")):
@@ -223,3 +223,9 @@ def resumed(context, device="cuda"):
         raise Failed("the resumed file differs from the unbroken one")
     return {"shards": told["shards"], "there when killed": shards, "kept": told["shards_kept"],
             "engine": told["engine"], "bytes": whole.stat().st_size}
+
+
+def resumed(context):
+    """A capture of many prompts, killed in its middle and resumed: the bytes of an unbroken one."""
+    context.need_gpu()
+    return kill_and_resume(context, "cuda", 64)

@@ -9,6 +9,9 @@ import sys
 import tarfile
 
 
+OLDEST_TORCH = (2, 11)
+
+
 def output_of(*command):
     """Standard output, empty if the program is missing or fails."""
     try:
@@ -98,6 +101,12 @@ def look(torch_folder):
                    len(os.sched_getaffinity(0)), cpu_name())
 
 
+def older(version, than):
+    """Whether a version is known and older; 2.9 is older than 2.11."""
+    numbers = tuple(map(int, re.findall(r"\d+", version)[:2]))
+    return len(numbers) == 2 and numbers < than
+
+
 def missing(machine):
     """What a build cannot do without, in words."""
     lacks = []
@@ -108,6 +117,8 @@ def missing(machine):
     if machine.torch is None:
         lacks.append("LibTorch 2.11 or later (a python3 that has torch, or --torch DIR with "
                      "include/ and lib/)")
+    elif older(machine.torch.version, OLDEST_TORCH):
+        lacks.append(f"LibTorch 2.11 or later (this one is {machine.torch.version})")
     return lacks
 
 

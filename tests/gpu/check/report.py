@@ -40,7 +40,8 @@ def brief(step):
         return "; ".join(f"{name}: maps {of['pattern']:.1e}, statistics {of['statistics']:.1e}"
                          for name, of in details.items())
     if step["name"].startswith("capture"):
-        return "; ".join(f"{name}: {of['bytes']} bytes" for name, of in details.items())
+        return "; ".join(f"{name}: engine {of['engine']}, {of['bytes']} bytes"
+                         for name, of in details.items())
     if step["name"] == "memory":
         return "exit 4 for " + ", ".join(details)
     if step["name"] == "benchmark":
