@@ -2,6 +2,7 @@
 import os
 import pathlib
 import threading
+import time
 
 from machine import missing, unpack
 from run import ROOT, Failed, Skip, finish, started
@@ -33,7 +34,8 @@ def start_kernels(context):
         with started("python3", "-B", ROOT / "tests/gpu/check_compile.py", "--no-run", "--build",
                      context.work / "kernels", env=compiler_environment(context)) as process:
             context.background["kernels process"] = process
-            context.background["kernels"] = finish(process, 300, context.out / "kernels.log")
+            context.background["kernels"] = finish(process, context.deadline - time.monotonic(),
+                                                   context.out / "kernels.log")
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()

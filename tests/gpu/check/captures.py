@@ -204,7 +204,7 @@ def interrupt(context, path, command):
 
 
 def kill_and_resume(context, device, n_prompts):
-    """Every prompt is a quarter of a TFLOP; a shard holds two TFLOP."""
+    """A prompt is 0.21 TFLOP, a shard holds at most 2."""
     model = gpt2_size.write(context.work / "gpt2-size")
     prompts = write_prompts(context.work / "many.jsonl", n_prompts, gpt2_size.CONTEXT, 50000)
     options = ["--prompts", prompts, "--stats-only"]
