@@ -196,6 +196,24 @@ class Comparisons(Folder):
             parity.run_tests(self.context(), "x", "*", "cpu")
 
 
+class Interruption(Folder):
+    def interrupt(self, script):
+        return captures.interrupt(self.context(), self.folder / "a.h5",
+                                  ["sh", "-c", f"cd {self.folder}; {script}"])
+
+    def test_waits_for_a_whole_shard_and_kills(self):
+        shards = self.interrupt("echo $$ >pid; mkdir a.h5.parts; touch a.h5.parts/0.h5.tmp; "
+                                "sleep 0.3; touch a.h5.parts/0.h5; sleep 60; touch late")
+        self.assertEqual(shards, 1)
+        process = int((self.folder / "pid").read_text())
+        with self.assertRaises(ProcessLookupError):
+            os.kill(process, 0)
+
+    def test_fails_if_there_was_nothing_to_kill(self):
+        with self.assertRaisesRegex(run.Failed, "ended with 3 before .*: no device"):
+            self.interrupt("echo no device >&2; exit 3")
+
+
 class Model(Folder):
     def test_is_of_the_size_of_gpt2_small(self):
         self.assertEqual(sum(map(gpt2_size.count, dict(gpt2_size.shapes()).values())), 124_439_808)

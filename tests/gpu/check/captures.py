@@ -192,13 +192,14 @@ def parts_of(path):
 
 def interrupt(context, path, command):
     """Kills a capture when its first shard is there; says how many were."""
-    with started(*command):
+    with started(*command) as process:
         while context.seconds_left() > 0:
             shards = len(list(parts_of(path).glob("*.h5")))
             if shards:
                 return shards
-            if path.exists():
-                raise Failed("the capture ended before it could be killed")
+            if process.poll() is not None:
+                raise Failed(f"the capture ended with {process.returncode} before it could be "
+                             "killed: " + process.communicate()[1].strip())
             time.sleep(0.002)
     raise Failed("no shard was written in time")
 
