@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Compile the CUDA kernels for every architecture they are for, and fail on a warning or a spill.
 
-    check_compile.py [--build DIR]
+    check_compile.py [--build DIR] [--no-run]
 
-Also builds the program of this folder, and runs it where a device answers; elsewhere it says why
-not. The compiler is the machine's nvcc; where there is none, that of NVIDIA's wheels is installed
+Also builds the program of this folder, and runs it where a device answers (unless --no-run);
+elsewhere it says why not. The compiler is the machine's nvcc; where there is none, that of NVIDIA's wheels is installed
 into the virtual environment that this Python belongs to (about 300 MB).
 """
 import argparse
+import concurrent.futures
 import os
 import pathlib
 import re
@@ -86,20 +87,22 @@ def check_resources(said, architecture):
             sys.exit("a kernel spills its registers")
 
 
+def side_by_side(function, items):
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        return list(pool.map(function, items))
+
+
 def build_program(nvcc, folder):
     code = [f"-gencode=arch=compute_{a},code=sm_{a}" for a in ARCHITECTURES]
     library = folder / "libkernels.a"
     library.unlink(missing_ok=True)
-    members, objects = [], []
-    for source in KERNELS:
-        members.append(folder / (source.name + ".o"))
-        compile_file(nvcc, [*DEVICE_FLAGS, *code], source, members[-1])
-    for source in LIBRARY:
-        members.append(folder / (source.name + ".o"))
-        compile_file(nvcc, HOST_FLAGS, source, members[-1])
-    for source in PROGRAM:
-        objects.append(folder / (source.name + ".o"))
-        compile_file(nvcc, HOST_FLAGS, source, objects[-1])
+    jobs = [(flags, source, folder / (source.name + ".o"))
+            for flags, sources in (([*DEVICE_FLAGS, *code], KERNELS), (HOST_FLAGS, LIBRARY),
+                                   (HOST_FLAGS, PROGRAM))
+            for source in sources]
+    side_by_side(lambda job: compile_file(nvcc, *job), jobs)
+    members = [output for _, source, output in jobs if source not in PROGRAM]
+    objects = [output for _, source, output in jobs if source in PROGRAM]
     program = folder / "statistics_on_device"
     subprocess.run(["ar", "rcs", str(library), *map(str, members)], check=True)
     subprocess.run([*nvcc, *code, *map(str, objects), str(library), "-o", str(program)], check=True)
@@ -116,16 +119,21 @@ def why_no_device():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default=str(ROOT / "build/gpu"))
-    folder = pathlib.Path(parser.parse_args().build)
+    parser.add_argument("--no-run", action="store_true")
+    options = parser.parse_args()
+    folder = pathlib.Path(options.build)
     folder.mkdir(parents=True, exist_ok=True)
     nvcc = find_nvcc()
-    for architecture in ARCHITECTURES:
-        for source in KERNELS:
-            said = compile_file(nvcc, [*DEVICE_FLAGS, f"-arch=sm_{architecture}"], source,
-                                folder / f"{source.stem}.sm_{architecture}.o")
-            check_resources(said, architecture)
+    pairs = [(architecture, source) for architecture in ARCHITECTURES for source in KERNELS]
+    said = side_by_side(
+        lambda pair: compile_file(nvcc, [*DEVICE_FLAGS, f"-arch=sm_{pair[0]}"], pair[1],
+                                  folder / f"{pair[1].stem}.sm_{pair[0]}.o"), pairs)
+    for (architecture, _), text in zip(pairs, said):
+        check_resources(text, architecture)
     program = build_program(nvcc, folder)
     print("built", program)
+    if options.no_run:
+        return 0
     reason = why_no_device()
     if reason:
         print(f"device tests: skipped, {reason}")

@@ -1,6 +1,9 @@
 #include "family_comparison.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
+#include <fstream>
 #include <numeric>
 #include <optional>
 #include <sstream>
@@ -40,7 +43,7 @@ at::Tensor ablated_logits(const Model& model, const TokenRow& ids, Engine engine
     const RunOptions options{.engine = engine, .logits = {.at = LogitsAt::last}};
     layers.push_back(model.run(batch, taps, options).logits.squeeze(1));
   }
-  return at::stack(layers);
+  return at::stack(layers).cpu();
 }
 
 class Comparer {
@@ -105,6 +108,9 @@ void compare_case(const Model& model, const Oracle& oracle, const OracleCase& in
     arrays.push_back(array);
   }
   const Outcome outcome = run_and_record(model, batch, hooks, {}, {.engine = engine});
+  for (const LayerEngine& layer : outcome.result.engines) {
+    comparer.result.engines.insert(engine_name(layer.engine));
+  }
   for (const std::string& array : arrays) {
     const at::Tensor reference = oracle.array(expected.name + "/" + array);
     const std::string kind = kind_of(input, array);
@@ -125,10 +131,10 @@ void compare_case(const Model& model, const Oracle& oracle, const OracleCase& in
 
 }  // namespace
 
-FamilyModel load_model(const std::string& path, DType dtype) {
+FamilyModel load_model(const std::string& path, DType dtype, c10::Device device) {
   Warnings warnings;
   Checkpoint checkpoint = open_checkpoint(path, {}, warnings);
-  Model model = Model::load(checkpoint, {.dtype = dtype}, warnings);
+  Model model = Model::load(checkpoint, {.dtype = dtype, .device = device}, warnings);
   return {std::move(checkpoint), std::move(model)};
 }
 
@@ -141,8 +147,9 @@ bool original_counts_pads(const std::string& family) {
   return family == "bert" || family == "albert" || family == "distilbert";
 }
 
-FamilyComparison compare_with_oracle(const std::string& family, DType dtype, Engine engine) {
-  const FamilyModel loaded = load_family(family, dtype);
+FamilyComparison compare_with_oracle(const std::string& family, DType dtype, Engine engine,
+                                     c10::Device device) {
+  const FamilyModel loaded = load_family(family, dtype, device);
   const Oracle oracle(family_folder(family) + "/oracle.npz");
   Comparer comparer(dtype);
   for (const std::string& name : kOracleCases) {
@@ -167,6 +174,23 @@ FamilyComparison compare_counting_pads(const std::string& family, DType dtype) {
   }
   compare_case(loaded.model, oracle, input, expected, Engine::reference, comparer);
   return comparer.result;
+}
+
+int committed_arrays(const std::string& family) {
+  std::ifstream file(ATTNSCOPE_SOURCE_DIR "/tests/parity/arrays.tsv");
+  std::string name;
+  int count = 0;
+  while (file >> name >> count) {
+    if (name == family) return count;
+  }
+  ADD_FAILURE() << "arrays.tsv does not name " << family;
+  return 0;
+}
+
+std::string lines(const std::vector<std::string>& texts) {
+  std::string joined;
+  for (const std::string& text : texts) joined += text + "\n";
+  return joined;
 }
 
 }  // namespace attnscope::testing

@@ -2,9 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <fstream>
-#include <map>
-#include <sstream>
 
 #include "attnscope/support/error.h"
 #include "family_comparison.h"
@@ -13,41 +10,20 @@
 namespace attnscope::testing {
 namespace {
 
-// arrays.tsv: family and number of arrays that are compared. Fewer is a failure: an oracle that
-// lost arrays must not pass unnoticed.
-std::map<std::string, int> committed_counts() {
-  std::ifstream file(ATTNSCOPE_SOURCE_DIR "/tests/parity/arrays.tsv");
-  std::map<std::string, int> counts;
-  std::string line;
-  while (std::getline(file, line)) {
-    std::istringstream fields(line);
-    std::string family;
-    int n = 0;
-    if (fields >> family >> n) counts[family] = n;
-  }
-  return counts;
-}
-
-std::string lines(const std::vector<std::string>& texts) {
-  std::string joined;
-  for (const std::string& text : texts) joined += text + "\n";
-  return joined;
-}
-
 class FamilyParity : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(FamilyParity, Float64Reference) {
   const FamilyComparison comparison =
       compare_with_oracle(GetParam(), DType::f64, Engine::reference);
   EXPECT_EQ(lines(comparison.failures), "");
-  EXPECT_GE(comparison.n_arrays, committed_counts().at(GetParam()));
+  EXPECT_GE(comparison.n_arrays, committed_arrays(GetParam()));
 }
 
 TEST_P(FamilyParity, Float32Reference) {
   const FamilyComparison comparison =
       compare_with_oracle(GetParam(), DType::f32, Engine::reference);
   EXPECT_EQ(lines(comparison.failures), "");
-  EXPECT_GE(comparison.n_arrays, committed_counts().at(GetParam()));
+  EXPECT_GE(comparison.n_arrays, committed_arrays(GetParam()));
 }
 
 // A soft-cap cannot be fused; the fused engine then says so instead of leaving it out.

@@ -12,9 +12,10 @@ namespace {
 
 constexpr char kKnownAnswer[] = "known_answer";
 
-PropertyModel known_answer(DType dtype) {
+PropertyModel known_answer(DType dtype, c10::Device device) {
   Warnings warnings;
-  PropertyModel loaded{Model::load(known_induction_model(), {.dtype = dtype}, warnings), {}};
+  const LoadOptions options{.dtype = dtype, .device = device};
+  PropertyModel loaded{Model::load(known_induction_model(), options, warnings), {}};
   loaded.rows = {{.ids = known_induction_prompt()}, {.ids = {0, 3, 1, 3, 1}}, {.ids = {0, 5, 5}}};
   return loaded;
 }
@@ -30,10 +31,10 @@ const std::vector<std::string>& property_models() {
   return names;
 }
 
-PropertyModel load_property_model(const std::string& name, DType dtype) {
-  if (name == kKnownAnswer) return known_answer(dtype);
+PropertyModel load_property_model(const std::string& name, DType dtype, c10::Device device) {
+  if (name == kKnownAnswer) return known_answer(dtype, device);
   const Oracle oracle(family_folder(name) + "/oracle.npz");
-  return {load_family(name, dtype).model,
+  return {load_family(name, dtype, device).model,
           {oracle.input("seq1").rows[0], oracle.input("seq0").rows[0],
            oracle.input("padright").rows[1]}};
 }

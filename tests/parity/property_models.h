@@ -16,7 +16,8 @@ struct PropertyModel {
 
 // Names of all of them.
 const std::vector<std::string>& property_models();
-PropertyModel load_property_model(const std::string& name, DType dtype);
+PropertyModel load_property_model(const std::string& name, DType dtype,
+                                  c10::Device device = c10::kCPU);
 
 // Hooks of one site in every layer, those that the model has.
 std::vector<HookId> hooks_of(const Model& model, const std::vector<Site>& sites);

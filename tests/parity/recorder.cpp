@@ -1,6 +1,13 @@
 #include "recorder.h"
 
 namespace attnscope::testing {
+namespace {
+
+at::Tensor copied(const at::Tensor& value) {
+  return value.to(at::kCPU, value.scalar_type(), /*non_blocking=*/false, /*copy=*/true);
+}
+
+}  // namespace
 
 bool is_map(Site site) {
   return site == Site::attn_scores || site == Site::pattern;
@@ -12,12 +19,12 @@ Want Recorder::want(HookId hook) const {
 }
 
 void Recorder::on_value(HookId hook, const at::Tensor& value, const Batch&) {
-  blocks_[hook] = {value.clone()};
+  blocks_[hook] = {copied(value)};
 }
 
 void Recorder::on_map_rows(HookId hook, const MapRows& rows, const Batch&) {
   if (rows.q_begin == 0) blocks_[hook].clear();
-  blocks_[hook].push_back(rows.values.clone());
+  blocks_[hook].push_back(copied(rows.values));
 }
 
 at::Tensor Recorder::value(HookId hook) const {
@@ -41,6 +48,7 @@ Outcome run_and_record(const Model& model, const Batch& batch, const std::vector
   Outcome outcome;
   outcome.result = model.run(batch, taps, options);
   outcome.output = outcome.result.logits.defined() ? outcome.result.logits : outcome.result.hidden;
+  outcome.output = outcome.output.cpu();
   for (const HookId hook : hooks) {
     if (recorder.has(hook)) outcome.values[hook] = recorder.value(hook);
   }

@@ -13,7 +13,8 @@
 
 namespace attnscope::testing {
 
-// Copies every hook it was asked for, pads included. Maps are put together from their blocks.
+// Copies every hook it was asked for to the CPU, pads included. Maps are put together from their
+// blocks.
 class Recorder final : public Observer {
  public:
   explicit Recorder(const std::vector<HookId>& hooks) : hooks_(hooks.begin(), hooks.end()) {}
@@ -49,7 +50,7 @@ bool is_map(Site site);
 
 // A run with all logits, or the hidden states of a model without a head.
 struct Outcome {
-  at::Tensor output;  // [b q v] or [b q m]
+  at::Tensor output;  // [b q v] or [b q m], on the CPU
   std::map<HookId, at::Tensor> values;
   RunResult result;
 };
