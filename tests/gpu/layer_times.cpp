@@ -62,9 +62,7 @@ class DeviceLayer {
     for (at::Tensor* tensor : {&q_, &k_, &v_}) {
       *tensor = at::randn({1, shape.n, shape.n_heads, shape.d_head}, options);
     }
-    // Near that of normal scores, so that weights are those of a diffuse head.
-    const auto floats = at::TensorOptions(at::kFloat).device(at::kCUDA);
-    lse_ = at::arange(1, shape.n + 1, floats).log().add(0.5).repeat({shape.n_heads, 1});
+    lse_ = at::empty({shape.n_heads, shape.n}, at::TensorOptions(at::kFloat).device(at::kCUDA));
     const at::Tensor position = at::arange(shape.n, at::TensorOptions(at::kInt).device(at::kCUDA));
     previous_ = at::where(position < kRepeat, at::full_like(position, -1), position - kRepeat);
     slots_ = at::full({shape.n_heads}, -1, position.options());
@@ -96,7 +94,11 @@ class DeviceLayer {
     return bytes.total;
   }
 
-  void statistics() const { launch_cuda_statistics(input_, maps_, output_, nullptr); }
+  // Both passes.
+  void statistics() const {
+    launch_cuda_lse(input_, lse_.mutable_data_ptr<float>(), nullptr);
+    launch_cuda_statistics(input_, maps_, output_, nullptr);
+  }
 
  private:
   static constexpr int kRepeat = 500;  // a token is that many positions after its last occurrence
