@@ -300,6 +300,7 @@ class CaptureJob {
     device_ = parse_device(spec_.compute.device);
     check_free_space(spec_.output.out, result_.plan);
     engine_ = decide_engine(spec_, checkpoint_.config, result_.plan, device_);
+    require_engine(engine_.engine, spec_, checkpoint_.config, result_.plan, device_);
     resolved_ = resolve(spec_, result_.plan, engine_.engine, device_.str(), at::get_num_threads());
   }
 

@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "attnscope/capture/run_choices.h"
 #include "attnscope/model/engine_rule.h"
 #include "attnscope/spec/spec_json.h"
 #include "estimate.h"
 
 namespace attnscope {
 
-// Statistics of every head are kept, so LibTorch's fused pass is never enough.
-EngineDecision decide_engine(const CaptureSpec& spec, const ModelConfig& config,
-                             const CapturePlan& plan, c10::Device device) {
-  if (spec.compute.engine != EngineChoice::automatic) return {spec.compute.engine, "asked for"};
+namespace {
+
+AttentionDemand demand_of(const CaptureSpec& spec, const CapturePlan& plan, c10::Device device) {
   AttentionDemand demand;
   demand.device = device;
   if (spec.compute.dtype == ComputeDType::f64) demand.value = ValueType::f64;
@@ -23,6 +23,16 @@ EngineDecision decide_engine(const CaptureSpec& spec, const ModelConfig& config,
   demand.top_k = spec.top_k;
   demand.scores = keeps(plan, Site::attn_scores);
   demand.maps = demand.scores || keeps(plan, Site::pattern);
+  return demand;
+}
+
+}  // namespace
+
+// Statistics of every head are kept, so LibTorch's fused pass is never enough.
+EngineDecision decide_engine(const CaptureSpec& spec, const ModelConfig& config,
+                             const CapturePlan& plan, c10::Device device) {
+  if (spec.compute.engine != EngineChoice::automatic) return {spec.compute.engine, "asked for"};
+  const AttentionDemand demand = demand_of(spec, plan, device);
   const Engine tiles = tiles_on(device);
   for (const LayerConfig& layer : config.layers) {
     const std::string obstacle = tile_obstacle(tiles, layer.attention, demand);
@@ -30,6 +40,15 @@ EngineDecision decide_engine(const CaptureSpec& spec, const ModelConfig& config,
   }
   return {tiles == Engine::cuda ? EngineChoice::cuda : EngineChoice::cpu_tiled,
           "statistics are wanted"};
+}
+
+void require_engine(EngineChoice engine, const CaptureSpec& spec, const ModelConfig& config,
+                    const CapturePlan& plan, c10::Device device) {
+  const AttentionDemand demand = demand_of(spec, plan, device);
+  for (int l = 0; l < plan.layers_computed; ++l) {
+    const LayerConfig& layer = config.layers[static_cast<std::size_t>(l)];
+    require_engine(engine_of(engine), l, layer.attention, demand);
+  }
 }
 
 CaptureSpec resolve(const CaptureSpec& spec, const CapturePlan& plan, EngineChoice engine,

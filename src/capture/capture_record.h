@@ -20,6 +20,10 @@ struct EngineDecision {
 };
 EngineDecision decide_engine(const CaptureSpec& spec, const ModelConfig& config,
                              const CapturePlan& plan, c10::Device device);
+// Throws what the run would (input, MO20) if `engine` cannot compute some layer, before weights are
+// read.
+void require_engine(EngineChoice engine, const CaptureSpec& spec, const ModelConfig& config,
+                    const CapturePlan& plan, c10::Device device);
 
 // The spec with every "auto" replaced by what it became.
 CaptureSpec resolve(const CaptureSpec& spec, const CapturePlan& plan, EngineChoice engine,

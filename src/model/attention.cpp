@@ -211,29 +211,13 @@ std::string reason_against_fusion(const Run& run, const AttentionSpec& spec,
   return "";
 }
 
-LayerEngine asked_for(Engine engine, int layer, const std::string& obstacle) {
-  if (obstacle.empty()) return {engine, "asked for"};
-  const std::string name = engine_name(engine);
-  throw Error(ErrorKind::input, "MO20",
-              {.where = "--engine " + name,
-               .what = "layer " + std::to_string(layer) + " cannot be computed so: " + obstacle,
-               .next = "use --engine auto or reference"});
-}
-
 LayerEngine choose_engine(const Run& run, int layer, const MapDemand& maps) {
   const AttentionSpec& spec = spec_of(run, layer);
   const AttentionDemand demand = demand_of(run, maps);
   const Engine engine = run.options.engine;
-  switch (engine) {
-    case Engine::reference:
-      return {Engine::reference, "asked for"};
-    case Engine::aten:
-      return asked_for(engine, layer, fusion_obstacle(spec, demand));
-    case Engine::cpu_tiled:
-    case Engine::cuda:
-      return asked_for(engine, layer, tile_obstacle(engine, spec, demand));
-    case Engine::automatic:
-      break;
+  if (engine != Engine::automatic) {
+    require_engine(engine, layer, spec, demand);
+    return {engine, "asked for"};
   }
   const std::string reason = reason_against_fusion(run, spec, maps);
   if (reason.empty()) {
@@ -305,12 +289,6 @@ ExplicitRequest whole_layer(const Run& run, const AttentionSpec& spec) {
   std::iota(request.heads.begin(), request.heads.end(), 0);
   request.q_end = run.n_queries();
   return request;
-}
-
-std::string fusion_obstacle(const AttentionSpec& spec) {
-  if (spec.softcap != 0) return "the scores are soft-capped";
-  if (spec.learned_sink) return "the softmax has a learned sink";
-  return "";
 }
 
 bool needs_mask(const Run& run, const AttentionSpec& spec) {

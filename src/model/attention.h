@@ -66,9 +66,6 @@ enum class FusedMemory : std::uint8_t {
 // Scaled dot product attention by LibTorch's fused kernel; z [b q h d].
 at::Tensor fused_attention(Run& run, int layer, const Heads& heads, FusedMemory memory);
 
-// Why the fused pass cannot compute a layer, whatever is wanted of it; empty when it can.
-std::string fusion_obstacle(const AttentionSpec& spec);
-
 // All query heads and query slots of a layer.
 ExplicitRequest whole_layer(const Run& run, const AttentionSpec& spec);
 

@@ -17,6 +17,7 @@
 #include "attention.h"
 #include "attnscope/kernels/cuda_finish.h"
 #include "attnscope/kernels/cuda_statistics.h"
+#include "attnscope/model/engine_rule.h"
 #include "layer_statistics.h"
 
 namespace attnscope {

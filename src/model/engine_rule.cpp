@@ -1,6 +1,7 @@
 #include "attnscope/model/engine_rule.h"
 
 #include "attnscope/kernels/cuda_statistics.h"
+#include "attnscope/support/error.h"
 
 namespace attnscope {
 namespace {
@@ -16,6 +17,23 @@ std::string cuda_obstacle(const AttentionSpec& spec, const AttentionDemand& dema
   if (spec.d_head > kCudaMaxHead) return "heads are wider than the CUDA kernels take";
   if (demand.statistics && demand.top_k > kCudaMaxTopK) {
     return "more than " + std::to_string(kCudaMaxTopK) + " top keys are wanted";
+  }
+  return "";
+}
+
+// Why an engine cannot do what is asked of it; empty when it can.
+std::string obstacle_to(Engine engine, const AttentionSpec& spec, const AttentionDemand& demand) {
+  switch (engine) {
+    case Engine::cpu_tiled:
+    case Engine::cuda:
+      return tile_obstacle(engine, spec, demand);
+    case Engine::aten: {
+      const std::string obstacle = fusion_obstacle(spec);
+      return obstacle.empty() ? common_obstacle(spec, demand) : obstacle;
+    }
+    case Engine::automatic:
+    case Engine::reference:
+      break;
   }
   return "";
 }
@@ -38,6 +56,22 @@ std::string tile_obstacle(Engine engine, const AttentionSpec& spec, const Attent
   // Blocks of maps count the slots of the batch, tiles the tokens of a row.
   if (demand.maps && demand.pads_on_left) return "maps of rows with pads on the left are wanted";
   return common_obstacle(spec, demand);
+}
+
+std::string fusion_obstacle(const AttentionSpec& spec) {
+  if (spec.softcap != 0) return "the scores are soft-capped";
+  if (spec.learned_sink) return "the softmax has a learned sink";
+  return "";
+}
+
+void require_engine(Engine engine, int layer, const AttentionSpec& spec,
+                    const AttentionDemand& demand) {
+  const std::string obstacle = obstacle_to(engine, spec, demand);
+  if (obstacle.empty()) return;
+  throw Error(ErrorKind::input, "MO20",
+              {.where = std::string("--engine ") + engine_name(engine),
+               .what = "layer " + std::to_string(layer) + " cannot be computed so: " + obstacle,
+               .next = "use --engine auto or reference"});
 }
 
 std::string common_obstacle(const AttentionSpec& spec, const AttentionDemand& demand) {

@@ -487,6 +487,26 @@ TEST(Capture, TheEngineForGpusIsRefusedOnTheCpu) {
   EXPECT_FALSE(exists(spec.output.out));
 }
 
+// A plan that is shown is one that could run.
+TEST(Capture, ADryRunRefusesAnEngineThatCannotComputeTheModel) {
+  const TempFolder folder;
+  for (const bool dry_run : {false, true}) {
+    for (const EngineChoice engine : {EngineChoice::aten, EngineChoice::cuda}) {
+      CaptureSpec spec = tiny(folder.file("run.h5"));
+      spec.model = testing::fixture("families/gemma2");  // its scores are soft-capped
+      spec.prompts.ids = {1, 2, 3};
+      spec.prompts.prompt.reset();
+      spec.compute.engine = engine;
+      spec.output.dry_run = dry_run;
+      const auto error = caught([&] { run_capture(spec); });
+      EXPECT_EQ(error.exit_code, 2);
+      EXPECT_NE(error.message.find("layer 0 cannot be computed so"), std::string::npos)
+          << error.message;
+      EXPECT_FALSE(exists(spec.output.out));
+    }
+  }
+}
+
 TEST(CaptureResult, IsOneJsonObject) {
   const TempFolder folder;
   const json result = json::parse(to_json(run_capture(tiny(folder.file("run.h5")))));
