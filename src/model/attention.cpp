@@ -165,11 +165,6 @@ MapDemand map_demand(const Run& run, int layer) {
   return demand;
 }
 
-std::string fusion_obstacle(const AttentionSpec& spec, const AttentionDemand& demand) {
-  const std::string obstacle = fusion_obstacle(spec);
-  return obstacle.empty() ? common_obstacle(spec, demand) : obstacle;
-}
-
 // The same in the terms of the rule.
 AttentionDemand demand_of(const Run& run, const MapDemand& maps) {
   AttentionDemand demand;

@@ -21,16 +21,22 @@ std::string cuda_obstacle(const AttentionSpec& spec, const AttentionDemand& dema
   return "";
 }
 
+// Why neither tiles nor LibTorch's fused pass can; empty when nothing stands in the way of both.
+std::string common_obstacle(const AttentionSpec& spec, const AttentionDemand& demand) {
+  if (demand.changes) return "scores or pattern are changed";
+  if (spec.softmax_mix != 1) return "the pattern is mixed with a constant";
+  if (demand.gradients) return "gradients are wanted";
+  return "";
+}
+
 // Why an engine cannot do what is asked of it; empty when it can.
 std::string obstacle_to(Engine engine, const AttentionSpec& spec, const AttentionDemand& demand) {
   switch (engine) {
     case Engine::cpu_tiled:
     case Engine::cuda:
       return tile_obstacle(engine, spec, demand);
-    case Engine::aten: {
-      const std::string obstacle = fusion_obstacle(spec);
-      return obstacle.empty() ? common_obstacle(spec, demand) : obstacle;
-    }
+    case Engine::aten:
+      return fusion_obstacle(spec, demand);
     case Engine::automatic:
     case Engine::reference:
       break;
@@ -64,6 +70,11 @@ std::string fusion_obstacle(const AttentionSpec& spec) {
   return "";
 }
 
+std::string fusion_obstacle(const AttentionSpec& spec, const AttentionDemand& demand) {
+  const std::string obstacle = fusion_obstacle(spec);
+  return obstacle.empty() ? common_obstacle(spec, demand) : obstacle;
+}
+
 void require_engine(Engine engine, int layer, const AttentionSpec& spec,
                     const AttentionDemand& demand) {
   const std::string obstacle = obstacle_to(engine, spec, demand);
@@ -72,13 +83,6 @@ void require_engine(Engine engine, int layer, const AttentionSpec& spec,
               {.where = std::string("--engine ") + engine_name(engine),
                .what = "layer " + std::to_string(layer) + " cannot be computed so: " + obstacle,
                .next = "use --engine auto or reference"});
-}
-
-std::string common_obstacle(const AttentionSpec& spec, const AttentionDemand& demand) {
-  if (demand.changes) return "scores or pattern are changed";
-  if (spec.softmax_mix != 1) return "the pattern is mixed with a constant";
-  if (demand.gradients) return "gradients are wanted";
-  return "";
 }
 
 }  // namespace attnscope

@@ -35,7 +35,8 @@ struct Want {
   static Want all_maps() { return {.maps = true}; }
 };
 
-// Some rows of the maps of one layer: finished values in query order, at most 128 queries a call.
+// Some rows of the maps of one layer: finished values in query order, at most 128 queries a call
+// and 256 from tiles on the CPU.
 // All keys of the batch are there: keys that a query does not see hold 0 (pattern) or −inf
 // (scores). Rows of pads hold no meaning.
 struct MapRows {

@@ -39,11 +39,11 @@ std::string tile_obstacle(Engine engine, const AttentionSpec& spec, const Attent
 // Why LibTorch's fused pass cannot compute a layer, whatever is wanted of it; empty when it can.
 std::string fusion_obstacle(const AttentionSpec& spec);
 
+// The same for what is wanted of it.
+std::string fusion_obstacle(const AttentionSpec& spec, const AttentionDemand& demand);
+
 // Throws Error (input, MO20) if `engine`, which was asked for, cannot compute a layer.
 void require_engine(Engine engine, int layer, const AttentionSpec& spec,
                     const AttentionDemand& demand);
-
-// Why neither tiles nor LibTorch's fused pass can; empty when nothing stands in the way of both.
-std::string common_obstacle(const AttentionSpec& spec, const AttentionDemand& demand);
 
 }  // namespace attnscope
